@@ -2,7 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { program as checkout } from '../../src/cli/checkout.ts';
+import { program as merchant } from '../../src/cli/merchant.ts';
+import { program as orders } from '../../src/cli/orders.ts';
 import { endProcesses, newDataDir, runProgram, startProcess } from '../helpers/gateway-process.ts';
+import { runCommand } from '../helpers/run-command.ts';
 
 afterEach(endProcesses);
 
@@ -25,28 +29,28 @@ test('with MIGRATE=off, the gateway starts only after pnpm migrate has created t
 });
 
 test.each([
-  ['merchant', ['list']],
-  ['merchant', ['webhook', 'show', 'app_000000000000000000000000']],
-  ['orders', ['export', 'orders.ndjson', '--before', '2027-01-01T00:00:00Z']],
-])('%s %j creates neither a database nor a schema', async (program, args) => {
+  ['merchant list', merchant, ['list']],
+  ['merchant webhook show', merchant, ['webhook', 'show', 'app_000000000000000000000000']],
+  ['orders export', orders, ['export', 'orders.ndjson', '--before', '2027-01-01T00:00:00Z']],
+])('%s creates neither a database nor a schema', async (_name, program, args) => {
   const dataDir = await newDataDir();
-  const embedded = await runProgram(`src/cli/${program}.ts`, args, { DATA_DIR: dataDir });
+  const embedded = await runCommand(program, args, { DATA_DIR: dataDir });
   expect(embedded).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining(`no database in ${dataDir}`) });
   expect(await readdir(dataDir)).toEqual([]);
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
-  const external = await runProgram(`src/cli/${program}.ts`, args, { DATABASE_URL: url });
+  const external = await runCommand(program, args, { DATABASE_URL: url });
   expect(external).toEqual({ code: 1, stdout: '', stderr: expect.stringContaining('run `migrate` first') });
   expect(await runQuery(url, "select to_regclass('public.accounts') as name")).toEqual([{ name: null }]);
 });
 
 // tools/help-texts.test.ts runs each program with an unknown option.
 test.each([
-  ['cli/merchant', ['secret', 'list', 'x']],
-  ['cli/checkout', ['create']],
-])('%s %j fails with exit code 2 before it opens the database', async (program, args) => {
+  ['merchant secret list', merchant, ['secret', 'list', 'x']],
+  ['checkout create', checkout, ['create']],
+])('%s fails with exit code 2 before it opens the database', async (_name, program, args) => {
   const unreachable = { DATABASE_URL: 'postgres://127.0.0.1:1/none' };
-  expect(await runProgram(`src/${program}.ts`, args, unreachable)).toMatchObject({ code: 2, stdout: '' });
+  expect(await runCommand(program, args, unreachable)).toMatchObject({ code: 2, stdout: '' });
 });
 
 test('the gateway warns about a variable that resembles one of its own, even if it fails to start', async () => {

@@ -10,11 +10,13 @@ import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { describe } from '@order-gateway/runtime/process';
 import type postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
+import { program as checkoutProgram } from '../../src/cli/checkout.ts';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
 import { grpcClient, rpcClients, rpcErrorOf } from '../helpers/grpc/rpc-clients.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { runGateway, useGateway } from '../helpers/running-gateway.ts';
 import { callJson, credentialHeaders, orderMessage, postOrder, readOrder } from '../helpers/send-order.ts';
 
@@ -44,11 +46,6 @@ async function merchantWith(
     (reason: unknown) => describe(reason),
   );
   return { output, error };
-}
-
-/** Runs a command as a separate process. */
-function runCommand(name: 'merchant' | 'checkout', args: string[]) {
-  return runProgram(`src/cli/${name}.ts`, args, { DATABASE_URL: gateway.databaseUrl });
 }
 
 async function addSecret(clientId: string, endsAt: Date | null = null): Promise<{ id: number; clientSecret: string }> {
@@ -87,7 +84,9 @@ test('merchant console prints no link if the gateway does not serve the console'
 });
 
 test('merchant secret: up to five secrets work at the same time, and calls with a revoked one get 401', async () => {
-  const created = JSON.parse((await runCommand('merchant', ['create', '--name', 'Shop', '--json'])).stdout);
+  const args = ['create', '--name', 'Shop', '--json'];
+  const program = await runProgram('src/cli/merchant.ts', args, { DATABASE_URL: gateway.databaseUrl });
+  const created = JSON.parse(program.stdout);
   const [clientId, first] = [String(created.client_id), String(created.client_secret)];
   expect(await statusWith(clientId, first)).toBe(201);
   const [second] = await jsonOf('secret', 'add', clientId);
@@ -252,7 +251,9 @@ test('merchant limit: calls above the limit are rejected in every protocol, and 
 });
 
 test('checkout create: the account can use CheckoutService, but cannot create orders', async () => {
-  const { code, stdout } = await runCommand('checkout', ['create', '--name', 'Pay desk', '--json']);
+  const { code, stdout } = await runCommand(checkoutProgram, ['create', '--name', 'Pay desk', '--json'], {
+    DATABASE_URL: gateway.databaseUrl,
+  });
   expect(code).toBe(0);
   const { client_id: clientId, client_secret: clientSecret } = JSON.parse(stdout);
   expect(clientId).toMatch(/^chk_[0-9A-Za-z]{24}$/);

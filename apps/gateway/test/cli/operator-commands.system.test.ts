@@ -12,12 +12,13 @@ import { CommanderError } from 'commander';
 import { Webhook } from 'standardwebhooks';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { addBrandCommand } from '../../src/cli/brand-command.ts';
+import { program } from '../../src/cli/merchant.ts';
 import { merchantCommands } from '../../src/cli/merchant-commands.ts';
 import { type OpenOperator, openOperator } from '../../src/cli/operator.ts';
 import { addWebhookCommands } from '../../src/cli/webhook-commands.ts';
 import { createSigningSecrets } from '../../src/runtime/secrets/signing-secrets.ts';
-import { runProgram } from '../helpers/gateway-process.ts';
 import { pngOf } from '../helpers/images.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { type ReceivedWebhook, runWebhookReceiver } from '../helpers/webhook-receiver.ts';
 
 const database = useTestDatabase();
@@ -211,9 +212,12 @@ test('without SECRETS_KEY, commands that need it report that on one line, and sh
     expect(await webhook(args, noKey)).toEqual({ output: '', error });
   }
   expect((await webhook(['show', clientId], noKey)).error).toBe('');
-  const env = { DATABASE_URL: database.url };
-  const program = await runProgram('src/cli/merchant.ts', ['webhook', 'rotate', clientId], env);
-  expect(program).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(`^Database: .+\n${error}\n$`) });
+  const variables = { DATABASE_URL: database.url };
+  expect(await runCommand(program, ['webhook', 'rotate', clientId], variables)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(`^Database: .+\n${error}\n$`),
+  });
 });
 
 test('messages about invalid arguments do not repeat a secret that was typed by mistake', async () => {

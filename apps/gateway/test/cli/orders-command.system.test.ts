@@ -5,16 +5,16 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
+import { program } from '../../src/cli/orders.ts';
 import { runProgram } from '../helpers/gateway-process.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { callJson, createOrder, postJson, postOrder, postPayment, readOrder } from '../helpers/send-order.ts';
 
 const gateway = useGateway();
 
-/** Runs `orders` on the running gateway's database. */
-function orders(...args: string[]) {
-  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl });
-}
+/** Runs `orders` in this process on the running gateway's database. */
+const orders = (...args: string[]) => runCommand(program, args, { DATABASE_URL: gateway.databaseUrl });
 
 test('after an order was exported, deleted and imported, sending it again returns the original link', async () => {
   const created = await readOrder(await postOrder(gateway));
@@ -222,10 +222,15 @@ test('release ends a claim, so that the order can be cancelled and the attempt c
   expect(await runQuery(gateway.databaseUrl, entries)).toEqual([entry]);
 });
 
-test('export writes an empty file for a range without orders', async () => {
+test('as a process, export writes an empty file for a range without orders, and exits with code 0', async () => {
   const file = join(await temporaryFolder(), 'none.ndjson');
   const range = ['--from', '2019-01-01T00:00:00Z', '--before', '2020-01-01T00:00:00Z'];
-  expect((await orders('export', file, ...range)).stdout).toBe(`Wrote 0 orders to ${file}\n`);
+  const variables = { DATABASE_URL: gateway.databaseUrl };
+  expect(await runProgram('src/cli/orders.ts', ['export', file, ...range], variables)).toEqual({
+    code: 0,
+    stdout: `Wrote 0 orders to ${file}\n`,
+    stderr: expect.stringMatching(/^Database: .+\n$/),
+  });
   expect(await readFile(file, 'utf8')).toBe('');
 });
 

@@ -2,17 +2,19 @@ import { personalFieldNames } from '@order-gateway/domain/orders';
 import { anotherOrderInput, validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { afterAll, expect, test } from 'vitest';
-import { endProcesses, runProgram, startProcess } from '../../helpers/gateway-process.ts';
+import { program } from '../../../src/cli/orders.ts';
+import { endProcesses, startProcess } from '../../helpers/gateway-process.ts';
+import { runCommand } from '../../helpers/run-command.ts';
 import { testSecretsKeyText, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, postOrder, readOrder } from '../../helpers/send-order.ts';
 
-// The command erases, and a gateway process with RETENTION_DAYS, so these tests run programs.
+// The command erases, and a gateway with RETENTION_DAYS, which only a process can be.
 const gateway = useGateway();
 afterAll(endProcesses);
 
-/** Runs `orders` on the running gateway's database. */
+/** Runs `orders` in this process on the running gateway's database. */
 function orders(args: string[], SECRETS_KEY = testSecretsKeyText) {
-  return runProgram('src/cli/orders.ts', args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY });
+  return runCommand(program, args, { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY });
 }
 
 function makeOlder(orderId: string, days: number) {

@@ -1,10 +1,13 @@
 import { afterEach, expect, test } from 'vitest';
+import { program as merchant } from '../../../src/cli/merchant.ts';
+import { program as operator } from '../../../src/cli/operator-console.ts';
 import { createOperatorLink } from '../../../src/pages/console/operator/operator-access.ts';
 import { cookieOf, request } from '../../helpers/console-visitor.ts';
 import { endProcesses, runProgram, startOnNewDatabase } from '../../helpers/gateway-process.ts';
+import { runCommand } from '../../helpers/run-command.ts';
 import { runGateway, testSecretsKey, testSecretsKeyText, useGateway } from '../../helpers/running-gateway.ts';
 
-// The commands that print sign-in links, and a gateway with workers, are programs.
+// A command that prints a sign-in link, and a gateway with workers, are programs.
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com/shop', hasOperatorView: true });
 afterEach(endProcesses);
 
@@ -32,7 +35,7 @@ test('operator console prints a link: GET shows a button and does not use the li
 test('operator console fails if the gateway does not serve the view', async () => {
   const { adminPort, databaseUrl } = await runGateway();
   const variables = { DATABASE_URL: databaseUrl, SECRETS_KEY: testSecretsKeyText, ADMIN_PORT: `${adminPort}` };
-  const { code, stdout, stderr } = await runProgram('src/cli/operator-console.ts', ['console'], variables);
+  const { code, stdout, stderr } = await runCommand(operator, ['console'], variables);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain("The operators' view is off. Start the gateway with OPERATOR_CONSOLE=on.");
 });
@@ -51,7 +54,7 @@ test('a gateway with two workers shows the readiness of each, and logs the sign-
 test('merchant console prints a sign-in link, and rejects disabled and unknown merchants', async () => {
   const { clientId } = gateway.credentials;
   const environment = { DATABASE_URL: gateway.databaseUrl, BASE_URL: gateway.baseUrl };
-  const run = (...args: string[]) => runProgram('src/cli/merchant.ts', ['console', ...args], environment);
+  const run = (...args: string[]) => runCommand(merchant, ['console', ...args], environment);
   const printed = await run(clientId, '--name', 'Ada', '--role', 'read', '--json');
   const { url, ...details } = JSON.parse(printed.stdout);
   expect(details).toEqual({ name: 'Ada', role: 'read', expires_in_seconds: 900 });

@@ -3,7 +3,6 @@ import { mkdtempDisposable, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { liveSecretsMax } from '@order-gateway/domain/accounts';
-import type { BaseUrl } from '@order-gateway/domain/links';
 import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { loadFixtures } from '@order-gateway/fixtures';
 import { differences, isCarried, type Merchants, sendFixture, waitsForTime } from '@order-gateway/fixtures/replay';
@@ -16,24 +15,13 @@ import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { missing, mustSkip } from '../../../../../tools/skip-if-missing.ts';
-import { addBrandCommand } from '../../../src/cli/brand-command.ts';
-import { program as checkoutProgram } from '../../../src/cli/checkout.ts';
-import { program as merchantProgram } from '../../../src/cli/merchant.ts';
-import { checkoutCommands, merchantCommands } from '../../../src/cli/merchant-commands.ts';
-import { type OpenOperator, openOperator } from '../../../src/cli/operator.ts';
-import { program as ordersProgram } from '../../../src/cli/orders.ts';
-import { addWebhookCommands } from '../../../src/cli/webhook-commands.ts';
-import type { OpenAccounts } from '../../../src/cli/with-database.ts';
-import { readConfig } from '../../../src/config.ts';
-import { createSigningSecrets } from '../../../src/runtime/secrets/signing-secrets.ts';
+import { program as checkout } from '../../../src/cli/checkout.ts';
+import { program as merchant } from '../../../src/cli/merchant.ts';
+import { program as migrate } from '../../../src/cli/migrate.ts';
+import { program as orders } from '../../../src/cli/orders.ts';
 import { createFixtureMerchants } from '../../helpers/fixture-merchants.ts';
-import { runProgram } from '../../helpers/gateway-process.ts';
-import {
-  type RunningGateway,
-  startGateway,
-  testSecretsKey,
-  testSecretsKeyText,
-} from '../../helpers/running-gateway.ts';
+import { runCommand } from '../../helpers/run-command.ts';
+import { type RunningGateway, startGateway, testSecretsKeyText } from '../../helpers/running-gateway.ts';
 import { cancelNewOrder, postJson } from '../../helpers/send-order.ts';
 
 // Runs everything through PgBouncer, configured as docs/operations.md says.
@@ -55,6 +43,8 @@ async function documentedIgnored(): Promise<string> {
     ) ?? [];
   return ignored;
 }
+
+const programs = [merchant, checkout, orders];
 
 async function startDocumented(databaseUrl: string, poolMode: string) {
   return startPgBouncer(
@@ -79,15 +69,25 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
 
     test('every command works', async () => {
       await using folder = await mkdtempDisposable(join(tmpdir(), 'pgbouncer-commands-'));
-      const run = commandsOn(gateway.databaseUrl);
+      const variables = {
+        DATABASE_URL: gateway.databaseUrl,
+        SECRETS_KEY: testSecretsKeyText,
+        BASE_URL: 'http://127.0.0.1:1',
+      };
+      const run = ([name, ...args]: readonly string[]) =>
+        runCommand(programs.find((program) => program.name() === name) ?? migrate, args, variables);
+      const outputOf = async (args: readonly string[]) => (await run(args)).stdout;
       const shop = await gateway.newMerchant();
       const { clientId } = shop.credentials;
       const set = ['merchant', 'webhook', 'set', clientId, 'https://shop.example.com', '--json'];
-      expect(JSON.parse(await run(set))).toHaveProperty('signing_secret');
+      expect(JSON.parse(await outputOf(set))).toHaveProperty('signing_secret');
       await cancelNewOrder(shop, 'cancelled');
-      const [delivery] = JSON.parse(await run(['merchant', 'webhook', 'deliveries', clientId, '--json'])).deliveries;
-      const secret = JSON.parse(await run(['merchant', 'secret', 'add', clientId, '--json']));
-      const checkout = JSON.parse(await run(['checkout', 'create', '--name', 'Cards', '--json']));
+      const [delivery] = JSON.parse(
+        await outputOf(['merchant', 'webhook', 'deliveries', clientId, '--json']),
+      ).deliveries;
+      const secret = JSON.parse(await outputOf(['merchant', 'secret', 'add', clientId, '--json']));
+      const cards = JSON.parse(await outputOf(['checkout', 'create', '--name', 'Cards', '--json']));
+      const file = join(folder.path, 'orders.ndjson');
       const argsOf: Readonly<Record<string, readonly string[]>> = {
         'merchant create': ['--name', 'Second Shop'],
         'merchant list': [],
@@ -111,42 +111,31 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
         'merchant webhook reencrypt': [],
         'merchant webhook remove': [clientId],
         'checkout create': ['--name', 'Transfers'],
-        'checkout late-days': [checkout.client_id, '3'],
-        'checkout refunds': [checkout.client_id, 'on'],
+        'checkout late-days': [cards.client_id, '3'],
+        'checkout refunds': [cards.client_id, 'on'],
+        'orders show': ['cancelled'],
+        'orders refused': [],
+        'orders export': [file, '--before', '2999-01-01T00:00:00Z'],
+        'orders import': [file],
+        'orders erase': [clientId, 'cancelled'],
       };
-      // Its message can't be delivered.
-      await expect(run(['merchant', 'webhook', 'test', clientId])).rejects.toThrow('The message was not delivered');
-      for (const [name, args] of Object.entries(argsOf))
-        expect(await run([...name.split(' '), ...args]), name).not.toBe('');
-      expect([...commandNames(checkoutProgram), ...commandNames(merchantProgram)]).toEqual(
-        [...Object.keys(argsOf), 'merchant webhook test'].sort(),
-      );
-
-      const variables = { DATABASE_URL: gateway.databaseUrl, SECRETS_KEY: testSecretsKeyText };
-      const file = join(folder.path, 'orders.ndjson');
-      const orderArgs = {
-        show: ['cancelled'],
-        refused: [],
-        export: [file, '--before', '2999-01-01T00:00:00Z'],
-        import: [file],
-        erase: [clientId, 'cancelled'],
+      const failing: Readonly<Record<string, readonly [args: readonly string[], message: string]>> = {
+        'merchant webhook test': [[clientId], 'The message was not delivered'],
+        'orders release': [['unknown'], 'There is no such order.'],
+        'orders refund-fail': [['unknown', 'refund-1'], 'There is no such order.'],
       };
-      for (const [name, args] of Object.entries(orderArgs)) {
-        expect(await runProgram('src/cli/orders.ts', [name, ...args], variables), name).toMatchObject({ code: 0 });
-      }
-      const ofNoOrder = { release: ['unknown'], 'refund-fail': ['unknown', 'refund-1'] };
-      for (const [name, args] of Object.entries(ofNoOrder)) {
-        expect(await runProgram('src/cli/orders.ts', [name, ...args], variables), name).toMatchObject({
+      for (const [name, [args, message]] of Object.entries(failing))
+        expect(await run([...name.split(' '), ...args]), name).toMatchObject({
           code: 1,
-          stderr: expect.stringContaining('There is no such order.'),
+          stderr: expect.stringContaining(message),
         });
-      }
-      expect(commandNames(ordersProgram)).toEqual(
-        Object.keys({ ...orderArgs, ...ofNoOrder })
-          .map((name) => `orders ${name}`)
-          .sort(),
-      );
-      expect(await runProgram('src/cli/migrate.ts', [], variables)).toMatchObject(
+      for (const [name, args] of Object.entries(argsOf))
+        expect(await run([...name.split(' '), ...args]), name).toMatchObject({
+          code: 0,
+          stdout: expect.stringMatching(/./),
+        });
+      expect(programs.flatMap(commandNames).sort()).toEqual(Object.keys({ ...argsOf, ...failing }).sort());
+      expect(await run(['migrate'])).toMatchObject(
         poolMode === 'session'
           ? { code: 0 }
           : { code: 1, stderr: expect.stringContaining('its pooler shares sessions') },
@@ -233,37 +222,4 @@ function commandNames(program: Command): string[] {
       ? [name]
       : commands.flatMap((command) => namesOf({ name: `${name} ${command.name()}`, commands: command.commands }));
   return namesOf({ name: program.name(), commands: program.commands }).sort();
-}
-
-/** Runs the commands of `merchant` and `checkout` in this process. The function returns their output. */
-function commandsOn(url: string) {
-  const settings = {
-    signingSecrets: createSigningSecrets([testSecretsKey]),
-    webhookAddresses: 'public',
-    baseUrl: () => 'https://pay.example' as BaseUrl,
-  } as const;
-  const withAccounts: OpenAccounts = async (work) => {
-    await using accounts = openAccountAdmin({ url });
-    await work(accounts, readConfig({ BASE_URL: 'http://127.0.0.1:1' }));
-  };
-  const withOperator: OpenOperator = async (work, actor) => {
-    await using operator = openOperator(url, settings, actor);
-    await work(operator);
-  };
-  return async ([name, ...args]: readonly string[]): Promise<string> => {
-    const lines: string[] = [];
-    const print = (line: string) => lines.push(line);
-    const program = (name === 'merchant' ? merchantCommands : checkoutCommands)(withAccounts, print);
-    if (name === 'merchant') {
-      addBrandCommand(program, withOperator, print);
-      addWebhookCommands(program, withOperator, print);
-    }
-    for (const command of allOf(program)) command.exitOverride();
-    await program.parseAsync(args, { from: 'user' });
-    return lines.join('\n');
-  };
-}
-
-function allOf(command: Command): Command[] {
-  return [command, ...command.commands.flatMap(allOf)];
 }
