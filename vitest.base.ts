@@ -14,13 +14,11 @@ const testPostgres = join(import.meta.dirname, 'packages/dev-postgres/testing/gl
 
 /** Limits and workers of every project. Projects do not inherit these values from the root's config. */
 export const projectLimits = {
+  // Each worker imports and compiles the modules, so that more workers than cores cost a third more CPU time.
   maxWorkers: availableParallelism(),
   testTimeout: testLimitMs,
   hookTimeout: testLimitMs,
 };
-
-/** More workers than cores, for tests that wait for PostgreSQL and other processes most of the time. */
-const maxWorkersThatWait = availableParallelism() + 2;
 
 /**
  * The files that take longest. They start first, so that no worker is left with a long file at the end. Vitest would
@@ -113,11 +111,7 @@ export const testsOf = (folder: string) =>
       ...projectLimits,
       ...filesOf[mode],
       ...(onlyFiles && { include: filesIn(folder, filesOf[mode]?.include ?? []) }),
-      ...(mode !== 'unit' &&
-        packagesWithPostgres.includes(basename(folder)) && {
-          globalSetup: [testPostgres],
-          maxWorkers: maxWorkersThatWait,
-        }),
+      ...(mode !== 'unit' && packagesWithPostgres.includes(basename(folder)) && { globalSetup: [testPostgres] }),
       ...(longModes.includes(mode) && { maxWorkers: 1, testTimeout: 3_600_000 }),
       // The files of a package share processes, because importing the gateway's modules takes most files longer than
       // their tests.

@@ -59,7 +59,7 @@ export async function startTestServer(settings: Readonly<Record<string, string>>
        */
       pid: () => runningServer(cluster)?.pid,
       /** Like {@link createTestDatabase}, but on this server. */
-      createDatabase: (prepare?: Prepare) => createDatabase(url, prepare),
+      createDatabase: databasesOn(url).create,
       /** Stops the server and removes its folder. */
       stop: () => stop().finally(remove),
     };
@@ -110,40 +110,67 @@ export async function copyTestCluster(dataDir: string): Promise<void> {
  * fills. The template is created once per run and named after the function.
  */
 export async function createTestDatabase(prepare?: Prepare) {
-  const serverUrl = process.env[testServerVariable];
-  if (serverUrl === undefined)
-    throw new Error(`${testServerVariable} is not set: run vitest with the package's config`);
-  return createDatabase(serverUrl, prepare);
+  const url = process.env[testServerVariable];
+  if (url === undefined) throw new Error(`${testServerVariable} is not set: run vitest with the package's config`);
+  sharedServer ??= databasesOn(url, openSession(url));
+  return sharedServer.create(prepare);
 }
 
-async function createDatabase(serverUrl: string, prepare: Prepare | undefined) {
-  const name = `test_${randomBytes(8).toString('hex')}`;
-  await withSession(serverUrl, async (session) => {
-    const template = prepare === undefined ? 'template0' : await prepareTemplate(serverUrl, session, prepare);
-    await session`create database ${session(name)} template ${session(template)}`;
-  });
+/** The databases on the server that the test run shares. */
+let sharedServer: ReturnType<typeof databasesOn> | undefined;
+
+/**
+ * Creates and drops databases on a server. `session` saves a connection for each, which takes PostgreSQL as long as a
+ * database.
+ */
+function databasesOn(serverUrl: string, session?: postgres.Sql) {
+  /** The names of the templates that are complete. */
+  const templates = new Map<Prepare, string>();
+  const run = (use: (session: postgres.Sql) => PromiseLike<unknown>) =>
+    session === undefined ? withSession(serverUrl, use) : use(session);
+  const templateFrom = async (prepare: Prepare) => {
+    const template = templates.get(prepare) ?? (await prepareTemplate(serverUrl, prepare));
+    templates.set(prepare, template);
+    return template;
+  };
   return {
-    url: databaseUrl(serverUrl, name),
-    /** Drops the database despite open connections. */
-    async drop(): Promise<void> {
-      await withSession(serverUrl, (session) => session`drop database ${session(name)} with (force)`);
+    async create(prepare?: Prepare) {
+      const name = `test_${randomBytes(8).toString('hex')}`;
+      const template = prepare === undefined ? 'template0' : await templateFrom(prepare);
+      // Writing each page to the log as well, the default, takes twice as long.
+      await run(
+        (session) => session`create database ${session(name)} template ${session(template)} strategy file_copy`,
+      );
+      return {
+        url: databaseUrl(serverUrl, name),
+        /** Drops the database despite open connections. */
+        async drop(): Promise<void> {
+          await run((session) => session`drop database ${session(name)} with (force)`);
+        },
+      };
     },
   };
 }
 
-async function prepareTemplate(serverUrl: string, session: postgres.Sql, prepare: Prepare): Promise<string> {
+async function prepareTemplate(serverUrl: string, prepare: Prepare): Promise<string> {
   const name = `template_${prepare.name}`;
-  // An arbitrary number. The lock ends with the session.
-  await session`select pg_advisory_lock(1)`;
-  const [found] = await session`select from pg_database where datname = ${name}`;
-  if (found === undefined) {
+  await withSession(serverUrl, async (session) => {
+    // An arbitrary number. The lock ends with the session.
+    await session`select pg_advisory_lock(1)`;
+    const [found] = await session`select from pg_database where datname = ${name}`;
+    if (found !== undefined) return;
     const draft = `draft_${prepare.name}`;
     await session`drop database if exists ${session(draft)} with (force)`;
     await session`create database ${session(draft)} template template0`;
     await prepare(databaseUrl(serverUrl, draft));
     await session`alter database ${session(draft)} rename to ${session(name)}`;
-  }
+  });
   return name;
+}
+
+function openSession(url: string): postgres.Sql {
+  // The driver's lookup of array types fails on a server in recovery, as an unhandled rejection.
+  return postgres(url, { max: 1, fetch_types: false, connect_timeout: 110, onnotice: () => {} });
 }
 
 /** Opens one connection to a database, passes it to `use`, and closes it afterwards. */
@@ -151,8 +178,7 @@ export async function withSession<Result>(
   url: string,
   use: (session: postgres.Sql) => PromiseLike<Result>,
 ): Promise<Result> {
-  // The driver's lookup of array types fails on a server in recovery, as an unhandled rejection.
-  const session = postgres(url, { max: 1, fetch_types: false, connect_timeout: 110, onnotice: () => {} });
+  const session = openSession(url);
   try {
     return await use(session);
   } finally {

@@ -37,7 +37,7 @@ import { findOrder } from './stored-orders.ts';
 // Runs the operations and the batch queue on an in-memory store with failing statements. fast-check chooses the order
 // of events. A failed run prints its seed and path. To repeat it, pass `{ seed, path }` to `fc.assert`.
 
-const schedules = process.env.MODE === 'faults' ? 10_000 : 1_000;
+const schedules = process.env.MODE === 'faults' ? 10_000 : 500;
 
 /** Only timers advance the clock. Everything else in a simulation takes no time. */
 beforeAll(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));

@@ -78,13 +78,11 @@ describe.each(pages)('%s', (_, state, mode, template) => {
       return { back, furtherLinks };
     };
     const expected = await addressesOf('x');
-    for (const text of texts) {
-      for (const language of pageLanguages) {
-        const { back, furtherLinks } = await addressesOf(text, language);
-        const { origin, searchParams } = new URL(back);
-        expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
-        expect(furtherLinks).toEqual(expected.furtherLinks);
-      }
+    for (const [index, text] of texts.entries()) {
+      const { back, furtherLinks } = await addressesOf(text, pageLanguages[index % pageLanguages.length]);
+      const { origin, searchParams } = new URL(back);
+      expect([origin, searchParams.get('order_id')]).toEqual(['https://shop.example.com', text.toWellFormed()]);
+      expect(furtherLinks).toEqual(expected.furtherLinks);
     }
   });
 
