@@ -20,10 +20,22 @@ import { orders } from './schema.ts';
 const cachedMs = 10_000;
 const cachedMax = 100_000;
 
+/** A server that takes longer than this, several times as long as on a busy machine, is not waited for. */
+const lateAfterMs = 250;
+
 interface FoundServer {
   readonly kind: 'found';
   /** The number of a server in the metadata of Citus; 0 is the coordinator. */
   readonly server: number;
+}
+
+/** A server that has merchants. */
+interface ListedServer {
+  readonly number: number;
+  /** The id of any of its merchants, whether or not that merchant exists. */
+  readonly anyMerchant: AccountId;
+  /** Its share of all shards, and so about of all merchants. */
+  readonly share: number;
 }
 
 /**
@@ -40,6 +52,16 @@ export interface OnServers<Opened> extends Closable {
     timeoutMs: number,
     use: (opened: Opened, timeoutMs: number) => Promise<Outcome>,
   ): Promise<Outcome | StoreFailure>;
+  /**
+   * Returns a function that makes a call to what each server has, at the same time, and returns the outcomes. It does
+   * not wait longer than `waitMs`, by default {@link lateAfterMs}: the outcome of such a call is returned by a later call of the function, and until then,
+   * the server gets no other. So a lost or hanging server delays only its own merchants. `use` also gets the server's
+   * share of all merchants. Rejects if one of the calls does, or if the servers can't be read.
+   */
+  onEach<Input, Outcome>(
+    use: (opened: Opened, input: Input, share: number) => Promise<Outcome>,
+    waitMs?: number,
+  ): (input: Input) => Promise<Outcome[]>;
   /** Returns what is open. */
   opened(): IteratorObject<Opened>;
 }
@@ -51,17 +73,35 @@ export function openOnServers<Opened extends Closable>(
 ): OnServers<Opened> {
   if (!options.isDistributed) {
     const only = open(options);
-    return { call: (_, timeoutMs, use) => use(only, timeoutMs), opened: () => [only].values(), close: only.close };
+    return {
+      call: (_, timeoutMs, use) => use(only, timeoutMs),
+      onEach: (use) => async (input) => [await use(only, input, 1)],
+      opened: () => [only].values(),
+      close: only.close,
+    };
   }
   const servers = openMerchantServers(options);
   const openedOn = new Map<number, Opened>();
+  const openOn = (number: number) =>
+    openedOn.getOrInsertComputed(number, () =>
+      open({ ...options, server: { number, anyMerchant: () => servers.anyMerchantOf(number) } }),
+    );
   return {
     async call(merchantId, timeoutMs, use) {
       const deadlineMs = performance.now() + timeoutMs;
       const found = await servers.find(merchantId, timeoutMs);
       if (found.kind !== 'found') return found;
-      const opened = openedOn.getOrInsertComputed(found.server, (server) => open({ ...options, server }));
-      return use(opened, deadlineMs - performance.now());
+      return use(openOn(found.server), deadlineMs - performance.now());
+    },
+    onEach<Input, Outcome>(
+      use: (opened: Opened, input: Input, share: number) => Promise<Outcome>,
+      waitMs = lateAfterMs,
+    ) {
+      const collect = collectOutcomes<ListedServer, Outcome>(({ number }) => number, waitMs);
+      return async (input: Input) => {
+        const listed = await servers.list();
+        return collect(listed, ({ number, share }) => use(openOn(number), input, share));
+      };
     },
     opened: () => openedOn.values(),
     async close() {
@@ -71,17 +111,49 @@ export function openOnServers<Opened extends Closable>(
 }
 
 /**
+ * Returns a function that makes a call for each item, unless one with its key is in flight, and returns the outcomes of
+ * all calls that have ended, each once. Waits up to `waitMs` for the calls that it makes. If a call was rejected, it rejects, and
+ * keeps the other outcomes.
+ */
+function collectOutcomes<Item, Outcome>(keyOf: (item: Item) => unknown, waitMs: number) {
+  const inFlight = new Set<unknown>();
+  const ended: Outcome[] = [];
+  const failures: unknown[] = [];
+  return async (items: readonly Item[], make: (item: Item) => Promise<Outcome>): Promise<Outcome[]> => {
+    const made = items
+      .filter((item) => !inFlight.has(keyOf(item)))
+      .map(async (item) => {
+        inFlight.add(keyOf(item));
+        try {
+          ended.push(await make(item));
+        } catch (error) {
+          failures.push(error);
+        } finally {
+          inFlight.delete(keyOf(item));
+        }
+      });
+    const { promise: isLate, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, waitMs);
+    await Promise.race([Promise.all(made), isLate]);
+    clearTimeout(timer);
+    if (failures.length > 0) throw failures.shift();
+    return ended.splice(0);
+  };
+}
+
+/**
  * Finds which server of a Citus cluster has the orders of a merchant. Reads the metadata of Citus on a separate
  * connection. The coordinator has it, so this works while a worker is lost.
  */
 function openMerchantServers(options: DatabaseOptions) {
+  const client = openClient({ ...options, applicationName: 'order-gateway merchant servers' }, prepareStatements);
   const queue = createBatchQueue<DatabaseClient<Statements>, AccountId, FoundServer>({
     name: 'merchant servers',
     meter: options.meter,
-    clients: [openClient({ ...options, applicationName: 'order-gateway merchant servers' }, prepareStatements)],
+    clients: [client],
     ...queueLimits.merchantServers,
     async run(client, merchantIds) {
-      const rows = await client.run((find) => find(arrayLiteral(merchantIds, (id) => id)));
+      const rows = await client.run(({ find }) => find(arrayLiteral(merchantIds, (id) => id)));
       const serverOf = new Map(rows.map(({ id, server }) => [Number(id), server]));
       return merchantIds.map((id) => ({ kind: 'found', server: serverOf.get(id) ?? 0 }));
     },
@@ -94,7 +166,22 @@ function openMerchantServers(options: DatabaseOptions) {
     cache.set(merchantId, { found, readAtMs: performance.now() });
     return found;
   };
+  let listed: readonly ListedServer[] = [];
+  let listedAtMs = Number.NEGATIVE_INFINITY;
   return {
+    /** Returns the servers that have merchants. */
+    async list(): Promise<readonly ListedServer[]> {
+      if (performance.now() - listedAtMs > cachedMs) {
+        const rows = await client.run(({ list }) => list());
+        const shards = rows.reduce((total, row) => total + row.shards, 0);
+        listed = rows.map(({ shards: ownShards, ...row }) => ({ ...row, share: ownShards / shards }));
+        if (rows.length === 0) listed = [{ number: 0, anyMerchant: 0 as AccountId, share: 1 }];
+        listedAtMs = performance.now();
+      }
+      return listed;
+    },
+    /** Returns the id of any merchant of a server that was listed, whether or not that merchant exists. */
+    anyMerchantOf: (server: number) => listed.find(({ number }) => number === server)?.anyMerchant ?? (0 as AccountId),
     /** Resolves within `timeoutMs`. */
     async find(merchantId: AccountId, timeoutMs: number): Promise<FoundServer | StoreFailure> {
       const cached = cache.get(merchantId);
@@ -111,14 +198,21 @@ function openMerchantServers(options: DatabaseOptions) {
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-/**
- * Prepares the lookup. It returns nothing if the orders are not distributed, because `pg_dist_partition` has no row.
- */
+/** Prepares the lookups. They return nothing if the orders are not distributed. */
 function prepareStatements(db: PostgresJsDatabase) {
-  return (ids: string) =>
-    db.execute<{ id: string; server: number }>(sql`
-      select merchant.id, groupid as server
-      from unnest(${ids}::bigint[]) as merchant (id)
-      join pg_dist_partition on logicalrelid = '${sql.raw(getTableName(orders))}'::regclass
-      join pg_dist_placement on shardid = get_shard_id_for_distribution_column(logicalrelid, merchant.id)`);
+  const ordersTable = sql.raw(`'${getTableName(orders)}'::regclass`);
+  const placement = sql`pg_dist_placement on shardid = get_shard_id_for_distribution_column(${ordersTable}, merchant.id)`;
+  const shards = sql`pg_dist_shard where logicalrelid = ${ordersTable}`;
+  return {
+    find: (ids: string) =>
+      db.execute<{ id: string; server: number }>(sql`
+        select merchant.id, groupid as server
+        from unnest(case when exists (select from ${shards}) then ${ids}::bigint[] end) as merchant (id) join ${placement}`),
+    /** There are enough ids for each shard to have one. */
+    list: () =>
+      db.execute<{ number: number; anyMerchant: AccountId; shards: number }>(sql`
+        select groupid as number, min(merchant.id)::int as "anyMerchant", count(distinct shardid)::int as shards
+        from (select generate_series(1, 16 * count(*)) as id from ${shards}) as merchant join ${placement}
+        group by groupid`),
+  };
 }

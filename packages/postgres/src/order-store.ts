@@ -3,9 +3,10 @@ import { merchantIdOf } from '@order-gateway/domain/links';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import type { Closable } from './connections/client.ts';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
-import { openOnServers } from './merchant-servers.ts';
+import { type OnServers, openOnServers } from './merchant-servers.ts';
 import { openOrderChanges } from './orders/change/order-changes.ts';
-import { openSweeps, type Sweeps } from './orders/change/sweeps.ts';
+import { openServerCheck, type ServerCheck } from './orders/change/server-check.ts';
+import { openSweeps, type SweepResult, type Sweeps } from './orders/change/sweeps.ts';
 import { type CreationOptions, openCreations } from './orders/create/order-creations.ts';
 import { withExpiryStored } from './orders/find/expired-orders.ts';
 import { openOrderCounts } from './orders/find/order-counts.ts';
@@ -23,6 +24,11 @@ export interface PostgresOrderStore
     Pick<OrderQueries, 'findLogo'>,
     Pick<RefundLists, 'readRefundHealth'>,
     Closable {
+  /**
+   * Resolves to the share of the merchants whose server can commit, which is 1 if there is only the server to which the
+   * gateway connects. Rejects with an error that contains no values.
+   */
+  readServedRatio(): Promise<number>;
   /** Milliseconds since the oldest order that is not stored yet was received; 0 if there is none. */
   oldestOrderMs(): number;
 }
@@ -59,7 +65,7 @@ const merchantOf: {
 export function openOrderStore(database: CreationOptions): PostgresOrderStore {
   const store = openStore(database);
   if (!database.isDistributed) return store;
-  const servers = openOnServers(database, openStore);
+  const servers = openOnServers(database, openServerStore);
   const routed = Object.entries(merchantOf).map(([name, find]) => {
     const call = (...args: unknown[]) =>
       servers.call(Reflect.apply(find, undefined, args), Number(args.at(-1)), (store, timeoutMs) =>
@@ -71,10 +77,46 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
     ...store,
     ...(Object.fromEntries(routed) as unknown as MerchantOperations),
     oldestOrderMs: () => Math.max(0, ...servers.opened().map(({ oldestOrderMs }) => oldestOrderMs())),
+    readServedRatio: readServedRatioOn(servers),
+    expire: sweepOn(servers, (store) => store.expire()),
+    deleteOldEvents: sweepOn(servers, (store) => store.deleteOldEvents()),
     async close() {
       await Promise.all([store.close(), servers.close()]);
     },
   };
+}
+
+/** Returns a job that sweeps all servers. */
+function sweepOn<Opened>(servers: OnServers<Opened>, sweep: (opened: Opened) => Promise<SweepResult>) {
+  const sweepEach = servers.onEach(sweep);
+  return async (): Promise<SweepResult> => {
+    const results = await sweepEach(undefined);
+    return {
+      count: results.reduce((total, { count }) => total + count, 0),
+      isDone: results.every(({ isDone }) => isDone),
+    };
+  };
+}
+
+/** Opens the store of one server's merchants. */
+function openServerStore(database: CreationOptions): PostgresOrderStore & ServerCheck {
+  const [store, check] = [openStore(database), openServerCheck(database)];
+  return {
+    ...store,
+    ...check,
+    async close() {
+      await Promise.all([store.close(), check.close()]);
+    },
+  };
+}
+
+/** The longest timer of Node.js. The checks end before. */
+const waitMsMax = 2 ** 31 - 1;
+
+/** Returns a function that adds up the shares of the servers that can commit. */
+function readServedRatioOn(servers: OnServers<ServerCheck>) {
+  const readShares = servers.onEach(async ({ canCommit }, _, share) => ((await canCommit()) ? share : 0), waitMsMax);
+  return async () => Number((await readShares(undefined)).reduce((ratio, share) => ratio + share, 0).toFixed(3));
 }
 
 function openStore(database: CreationOptions): PostgresOrderStore {
@@ -94,6 +136,7 @@ function openStore(database: CreationOptions): PostgresOrderStore {
     ...counts,
     ...refunds,
     ...feed,
+    readServedRatio: async () => 1,
     create: withExpiryStored(creations, expireOrder),
     oldestOrderMs: creations.oldestMs,
     async close() {

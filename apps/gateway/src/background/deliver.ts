@@ -4,7 +4,6 @@ import { orderAfter } from '@order-gateway/domain/events';
 import {
   type AttemptResult,
   type ClaimedDelivery,
-  type EndpointKey,
   endpointKeyOf,
   type WebhookDeliveries,
 } from '@order-gateway/postgres/webhooks';
@@ -58,8 +57,6 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
   const { deliveries, sender, logger } = options;
   const attemptsInFlight = new Map<AttemptInFlight, Promise<void>>();
   const { attempts, delays } = webhookMetrics(options.meter, () => attemptsInFlight.size);
-  /** The endpoints after which the next claims begin, so that every endpoint gets its turn. */
-  const after: Record<'healthy' | 'failing', EndpointKey | undefined> = { healthy: undefined, failing: undefined };
   let isClosing = false;
   let isAborted = false;
   /** Aborting it ends the pause before the next claims. */
@@ -80,18 +77,14 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     const capacity = isFailing ? failingAttemptsMax - slow.length : attemptsMax;
     const limit = Math.min(capacity, attemptsMax - attemptsInFlight.size);
     if (limit <= 0) return false;
-    const previous = after[kind];
     const claimed = await deliveries.claim({
       failing: isFailing,
       perEndpoint: isFailing ? perFailingEndpoint : perEndpoint,
       inFlight,
-      after: previous,
       limit,
     });
     for (const delivery of claimed) start(delivery, isFailing);
-    const isLimited = claimed.length === limit;
-    after[kind] = isLimited ? claimed.toSorted(byEndpoint).at(-1) : undefined;
-    return isLimited || previous !== undefined;
+    return claimed.length === limit;
   };
 
   const start = (delivery: ClaimedDelivery, isFailing: boolean) => {
@@ -187,11 +180,6 @@ function fieldsOf({ merchantId, endpointId, event, attempt }: ClaimedDelivery) {
     order_status: orderAfter(event).orderStatus,
     attempt,
   };
-}
-
-/** Compares endpoints in the order in which their deliveries are claimed. */
-function byEndpoint(a: EndpointKey, b: EndpointKey): number {
-  return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
 }
 
 /**

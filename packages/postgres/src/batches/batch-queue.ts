@@ -7,8 +7,8 @@ import { queueTelemetry } from './queue-telemetry.ts';
 export interface BatchQueueOptions<Client, Item, Outcome> {
   /** Names the queue in metrics and traces. */
   readonly name: string;
-  /** Added to the name, if each server has such a queue. */
-  readonly server?: number | undefined;
+  /** Its number is added to the name, if each server has such a queue. */
+  readonly server?: { readonly number: number } | undefined;
   /** Absent: no metrics. */
   readonly meter?: Meter | undefined;
   /** The clients that run batches, each listed once per batch that it may have in flight. Closed with the queue. */
@@ -67,7 +67,7 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
   options: BatchQueueOptions<Client, Item, Outcome>,
 ): BatchQueue<Item, Outcome> {
   const { name, server, meter, clients, batchMin = 16, run } = options;
-  const telemetry = queueTelemetry(server === undefined ? name : `${name} ${server}`, meter);
+  const telemetry = queueTelemetry(server === undefined ? name : `${name} ${server.number}`, meter);
   const free = [...clients];
   const waiting: Entry<Item, Outcome>[] = [];
   const turns = createTurns(waiting, options);

@@ -1,4 +1,5 @@
 import type { Meter } from '@opentelemetry/api';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
@@ -76,13 +77,21 @@ export interface DatabaseOptions {
   readonly probe?: ServerProbe | undefined;
   /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
   readonly isDistributed?: boolean | undefined;
-  /** The number of the server that has the merchants of these statements; absent: those of all merchants. */
-  readonly server?: number | undefined;
+  /** The server that has the merchants of these statements; absent: all servers. */
+  readonly server?: MerchantServer | undefined;
   /**
    * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not about
    * these limits.
    */
   readonly patience?: number | undefined;
+}
+
+/** One of the servers of a database that is distributed. */
+export interface MerchantServer {
+  /** Its number in the metadata of Citus; 0 is the coordinator. */
+  readonly number: number;
+  /** Returns the id of any merchant whose orders it has. The merchant need not exist. */
+  readonly anyMerchant: () => AccountId;
 }
 
 /** How a connection to the database is opened. */

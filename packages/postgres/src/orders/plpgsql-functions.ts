@@ -1,5 +1,5 @@
 import { transitions } from '@order-gateway/domain/orders';
-import { and, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, eq, getTableName, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { plansEveryRun } from '../connections/client.ts';
@@ -58,7 +58,7 @@ export interface OrderFunction {
 function orderFunction(
   name: string,
   parameters: Readonly<Record<string, string>>,
-  { returns, column, body }: { readonly returns: string; readonly column: string; readonly body: string },
+  { returns, columns, body }: { readonly returns: string; readonly columns: string; readonly body: string },
 ): OrderFunction {
   const settings = Object.entries(plansEveryRun).map(([setting, to]) => `set ${setting} = ${to}`);
   const definition = `create or replace function ${name} (${Object.entries(parameters)
@@ -70,7 +70,7 @@ ${body}
 end $$`;
   const callOf = (read: (parameter: string) => unknown) => {
     const values = Object.entries(parameters).map(([parameter, type]) => sql`${read(parameter)}::${sql.raw(type)}`);
-    return sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.identifier(column)})`;
+    return sql`${sql.raw(name)}(${sql.join(values, sql`, `)}) as call (${sql.raw(columns)})`;
   };
   return { name, definition, call: callOf(sql.placeholder), callWith: (values) => callOf((name) => values[name]) };
 }
@@ -109,7 +109,7 @@ ${time ? `  changed_at := (${textOf(time)});\n` : ''}  for changed_id in ${textO
 ${statements.map((statement) => `    ${textOf(statement)};\n`).join('')}    changed := changed + 1;
   end loop;
   return changed;`;
-  return orderFunction(name, parameters, { returns: 'int', column: 'changed', body });
+  return orderFunction(name, parameters, { returns: 'int', columns: 'changed', body });
 }
 
 /** The statements that store the event with the id `new_event_id` and its deliveries. */
@@ -124,7 +124,8 @@ function insertEvent(ofMerchant: SQL, { type, at, orderId }: Readonly<Record<'ty
   ];
 }
 
-function textOf(statement: SQLWrapper): string {
+/** Returns the text of a statement with its values. */
+export function textOf(statement: SQLWrapper): string {
   return new PgDialect().sqlToQuery(statement.getSQL().inlineParams()).sql;
 }
 
@@ -276,7 +277,7 @@ export const changeReversals = orderFunction(
   },
   {
     returns: 'int',
-    column: 'changed',
+    columns: 'changed',
     body: (() => {
       const value = (parameter: string) => sql.raw(`change_reversals.${parameter}`);
       const versionOf = (reversals: SQLWrapper) => sql`coalesce((${reversals} ->> 'version')::int, 0)`;
@@ -347,7 +348,7 @@ export const insertOrders = orderFunction(
   { merchant_id: 'bigint', new_orders: 'json' },
   {
     returns: 'setof bigint',
-    column: orders.serviceOrderId.name,
+    columns: orders.serviceOrderId.name,
     body: `declare
   new_order ${textOf(sql`${orders}`)};
   new_digest ${orderMetadata.pairDigest.getSQLType()};
@@ -364,6 +365,45 @@ begin
   },
 );
 
+/**
+ * Runs a query of distributed tables for the merchants of one server: that of `merchant_id`. There, it runs the query
+ * once for each group of shards, with their names in place of the tables', because Citus would run it on all servers.
+ * The query must write names of tables in quotes, as Drizzle does. `columns` are the columns of its rows, with types.
+ */
+export const queryShards = (columns: string) =>
+  orderFunction(
+    'query_shards',
+    { merchant_id: 'bigint', query: 'text' },
+    {
+      returns: 'setof record',
+      columns,
+      body: `declare
+  shard_query text;
+  tables text[];
+  shard_ids bigint[];
+begin
+  if not exists (select from pg_dist_partition where logicalrelid = '${getTableName(orders)}'::regclass) then
+    return query execute query_shards.query;
+    return;
+  end if;
+  for tables, shard_ids in
+    select array_agg(relname::text), array_agg(shardid) from pg_dist_partition
+    join pg_class on pg_class.oid = logicalrelid join pg_dist_shard using (logicalrelid)
+    join pg_dist_placement using (shardid) join pg_dist_local_group using (groupid)
+    where colocationid = (select colocationid from pg_dist_partition where logicalrelid = '${getTableName(orders)}'::regclass)
+    group by shardminvalue
+  loop
+    shard_query := query_shards.query;
+    for number in 1 .. cardinality(tables) loop
+      -- A name after a dot is a column's.
+      shard_query := regexp_replace(shard_query, '(?<!\\.)"' || tables[number] || '"', '"' || tables[number] || '_' || shard_ids[number] || '"', 'g');
+    end loop;
+    return query execute shard_query;
+  end loop;
+  if not found then raise exception 'this server has no orders: distribute the function query_shards'; end if;`,
+    },
+  );
+
 /** The statements that create the functions. The migrations contain them. */
 export const orderFunctions = [
   changeOrder,
@@ -372,4 +412,5 @@ export const orderFunctions = [
   refusePayment,
   insertOrders,
   changeReversals,
+  queryShards('id bigint'),
 ].map(({ definition }) => definition);

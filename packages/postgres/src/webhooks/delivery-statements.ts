@@ -1,7 +1,9 @@
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { MerchantServer } from '../connections/client.ts';
 import { storedColumns } from '../orders/order-rows.ts';
+import { prepareServerQuery } from '../orders/server-query.ts';
 import {
   accounts,
   events,
@@ -25,12 +27,12 @@ export const leaseSeconds = 25;
 type Scope = 'of_all' | 'of_merchant';
 
 /** The statements of the queue. */
-export function prepareDeliveries(db: PostgresJsDatabase) {
+export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   return {
     claim: { of_all: prepareClaim(db, 'of_all'), of_merchant: prepareClaim(db, 'of_merchant') },
     record: { of_all: prepareRecord(db, 'of_all'), of_merchant: prepareRecord(db, 'of_merchant') },
-    health: prepareHealth(db),
-    findDue: prepareFindDue(db),
+    health: prepareHealth(db, server),
+    findDue: prepareFindDue(db, server),
     modes: db
       .select({ id: accounts.id, mode: accounts.mode })
       .from(accounts)
@@ -65,44 +67,48 @@ function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL 
  * Reads how long the oldest delivery to any working endpoint has been due, and counts the enabled endpoints. Takes one
  * index lookup per endpoint.
  */
-function prepareHealth(db: PostgresJsDatabase) {
+function prepareHealth(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const oldest = sql`(
     select next_attempt_at from ${webhookDeliveries} as due
     where due.merchant_id = ${webhookEndpoints}.merchant_id and due.endpoint_id = ${webhookEndpoints}.endpoint_id and next_attempt_at is not null
     order by next_attempt_at limit 1
   )`;
   const [works, fails] = [isNull(webhookEndpoints.failingSince), isNotNull(webhookEndpoints.failingSince)];
-  return db
-    .select({
-      overdueSeconds: sql<number>`greatest(0, extract(epoch from now() - min(${oldest}) filter (where ${works})))::float8`,
-      working: sql<number>`count(*) filter (where ${works})::int`,
-      failing: sql<number>`count(*) filter (where ${fails})::int`,
-    })
-    .from(webhookEndpoints)
-    .where(isNull(webhookEndpoints.disabledAt))
-    .prepare('webhook_health');
+  const columns = { overdueSeconds: 'float8', working: 'int', failing: 'int' };
+  return prepareServerQuery(db, server, { name: 'webhook_health', columns }, () =>
+    db
+      .select({
+        overdueSeconds: sql<number>`greatest(0, extract(epoch from now() - min(${oldest}) filter (where ${works})))::float8`,
+        working: sql<number>`count(*) filter (where ${works})::int`,
+        failing: sql<number>`count(*) filter (where ${fails})::int`,
+      })
+      .from(webhookEndpoints)
+      .where(isNull(webhookEndpoints.disabledAt)),
+  );
 }
 
 /** Selects the endpoints, of any merchant, that have due deliveries. Takes one index lookup per endpoint. */
-function prepareFindDue(db: PostgresJsDatabase) {
+function prepareFindDue(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const { merchantId, endpointId, disabledAt, failingSince } = webhookEndpoints;
   const isDue = sql`(
     select true from ${webhookDeliveries} as due
     where due.merchant_id = ${merchantId} and due.endpoint_id = ${endpointId} and next_attempt_at <= now() limit 1
   )`;
-  return db
-    .select({ merchantId, endpointId })
-    .from(webhookEndpoints)
-    .where(
-      and(
-        sql`(${isNotNull(disabledAt)} or ${isNotNull(failingSince)}) = ${sql.placeholder('failing')}::boolean`,
-        sql`(${merchantId}, ${endpointId}) > (${sql.placeholder('afterMerchant')}::bigint, ${sql.placeholder('afterEndpoint')}::text)`,
-        isDue,
-      ),
-    )
-    .orderBy(asc(merchantId), asc(endpointId))
-    .limit(sql.placeholder('limit'))
-    .prepare('find_due_endpoints');
+  const columns = { merchantId: 'bigint', endpointId: 'text' };
+  return prepareServerQuery(db, server, { name: 'find_due_endpoints', columns }, (value) =>
+    db
+      .select({ merchantId, endpointId })
+      .from(webhookEndpoints)
+      .where(
+        and(
+          sql`(${isNotNull(disabledAt)} or ${isNotNull(failingSince)}) = ${value('failing')}::boolean`,
+          sql`(${merchantId}, ${endpointId}) > (${value('afterMerchant')}::bigint, ${value('afterEndpoint')}::text)`,
+          isDue,
+        ),
+      )
+      .orderBy(asc(merchantId), asc(endpointId))
+      .limit(value('limit')),
+  );
 }
 
 /**

@@ -9,16 +9,13 @@ import {
   plansEveryRun,
 } from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
-import { type OnServers, openOnServers } from '../merchant-servers.ts';
+import { openOnServers } from '../merchant-servers.ts';
 import { orderOf } from '../orders/order-rows.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
 
 /** Time limit for storing a result. If it is not stored, the event is delivered again. */
 const recordTimeoutMs = 5_000;
-
-/** Time limit for finding the server of a merchant whose deliveries are claimed. */
-const claimTimeoutMs = 1_000;
 
 /** The identity of an endpoint. */
 export interface EndpointKey {
@@ -27,7 +24,7 @@ export interface EndpointKey {
 }
 
 /** Returns the identity of an endpoint as one string. */
-export function endpointKeyOf({ merchantId, endpointId }: EndpointKey): string {
+export function endpointKeyOf({ merchantId, endpointId }: DueEndpoint): string {
   return `${merchantId} ${endpointId}`;
 }
 
@@ -59,8 +56,6 @@ export interface ClaimFilter {
    * `perEndpoint`.
    */
   readonly inFlight: ReadonlyMap<string, number>;
-  /** Only endpoints after this one; absent: all. */
-  readonly after?: EndpointKey | undefined;
   readonly limit: number;
 }
 
@@ -86,6 +81,12 @@ export interface WebhookHealth {
   readonly failing: number;
 }
 
+/** An endpoint as the statements return it. */
+interface DueEndpoint {
+  readonly merchantId: number;
+  readonly endpointId: string;
+}
+
 interface RecordedAttempt {
   readonly delivery: ClaimedDelivery;
   readonly result: AttemptResult;
@@ -98,46 +99,40 @@ type Statements = ReturnType<typeof prepareDeliveries>;
 
 /**
  * Opens the queue. Any number of processes may work on it. Each server of merchants has its own connection for claims
- * and results, so that a lost or hanging server delays only the results of its own merchants.
+ * and results, so that a lost or hanging server delays only the deliveries of its own merchants.
  */
 export function openWebhookDeliveries(options: DatabaseOptions) {
-  const { isDistributed } = options;
-  const client = openDeliveryClient(options);
-  const servers = openOnServers(options, (ofServer) => openServerQueue(ofServer, client));
+  const servers = openOnServers(options, openServerQueue);
+  const claimOf = () =>
+    servers.onEach(({ claim }, filter: ClaimFilter, share) =>
+      claim({ ...filter, limit: Math.max(1, Math.floor(filter.limit * share)) }),
+    );
+  // A late claim of one kind must not be returned as one of the other kind.
+  const [claimWorking, claimFailing] = [claimOf(), claimOf()];
+  const readHealth = servers.onEach(({ client }) => client.run(({ health }) => health()));
   return {
     /**
-     * Claims due deliveries, endpoint by endpoint, in the order of the endpoints' merchants and ids. Returns none while
-     * the database is unreachable. Rejects only because of a bug.
+     * Claims due deliveries, endpoint by endpoint, in the order of the endpoints' merchants and ids. The next claim
+     * begins after the last endpoint of a claim that reached its limit, so that every endpoint gets its turn. Returns
+     * none while the database is unreachable. Rejects only because of a bug.
      */
     async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
-      try {
-        const rows = await (isDistributed ? claimByMerchant(client, servers, filter) : claimOfAll(client, filter));
-        if (rows.length === 0) return [];
-        const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
-        const accounts = await client.run(({ modes }) => modes.execute({ merchantIds }));
-        const modeOf = new Map(accounts.map(({ id, mode }) => [id, mode]));
-        return rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
-          merchantId: merchantId as AccountId,
-          endpointId,
-          mode: modeOf.get(merchantId) ?? 'live',
-          attempt,
-          event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
-          endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
-        }));
-      } catch (error) {
-        if (statementFailure(error) === undefined) throw redact(error);
-        return [];
-      }
+      const claim = filter.failing ? claimFailing : claimWorking;
+      return (await unlessUnreachable(claim(filter)))?.flat() ?? [];
     },
-    /** Returns the state of all webhooks; `undefined` while the database is unreachable. */
+    /**
+     * Returns the state of all webhooks, without those whose server is unreachable; `undefined` while the database is
+     * unreachable.
+     */
     async readHealth(): Promise<WebhookHealth | undefined> {
-      try {
-        const [row] = await client.run(({ health }) => health.execute());
-        return row;
-      } catch (error) {
-        if (statementFailure(error) === undefined) throw redact(error);
-        return undefined;
-      }
+      const parts = (await unlessUnreachable(readHealth(undefined)))?.flat() ?? [];
+      if (parts.length === 0) return undefined;
+      const sum = (count: (part: WebhookHealth) => number) => parts.reduce((total, part) => total + count(part), 0);
+      return {
+        overdueSeconds: Math.max(...parts.map(({ overdueSeconds }) => overdueSeconds)),
+        working: sum(({ working }) => working),
+        failing: sum(({ failing }) => failing),
+      };
     },
     /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
     async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
@@ -147,34 +142,34 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
       );
     },
     /** Lets running calls finish, then closes the connections. */
-    async close() {
-      await servers.close();
-      await client.close();
-    },
+    close: servers.close,
   };
 }
 
-type ServerQueue = ReturnType<typeof openServerQueue>;
-
-function openDeliveryClient(options: DatabaseOptions): DatabaseClient<Statements> {
-  return openClient(
-    { ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun },
-    prepareDeliveries,
-  );
+/** Resolves to `undefined` if the database was unreachable. Rejects only because of a bug. */
+async function unlessUnreachable<Result>(result: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (statementFailure(error) === undefined) throw redact(error);
+    return undefined;
+  }
 }
 
-/** Opens the queue of the results of one server's merchants. One server shares the connection of the claims. */
-function openServerQueue(options: DatabaseOptions, shared: DatabaseClient<Statements>) {
-  const { isDistributed } = options;
-  const client = isDistributed ? openDeliveryClient(options) : shared;
+/** Opens the deliveries of one server's merchants. */
+function openServerQueue(options: DatabaseOptions) {
+  const { server, meter } = options;
+  const client = openClient({ ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun }, (db) =>
+    prepareDeliveries(db, server),
+  );
   const queue = createBatchQueue<DatabaseClient<Statements>, RecordedAttempt, { kind: 'recorded' }>({
     name: 'webhooks',
-    server: options.server,
-    meter: options.meter,
+    server,
+    meter,
     clients: [client],
     ...queueLimits.deliveries,
     async run(client, attempts) {
-      const merchantOf = ({ delivery }: RecordedAttempt) => (isDistributed ? delivery.merchantId : undefined);
+      const merchantOf = ({ delivery }: RecordedAttempt) => (server ? delivery.merchantId : undefined);
       for (const [merchantId, group] of Map.groupBy(attempts, merchantOf)) {
         await client.run(({ record }) =>
           record[merchantId === undefined ? 'of_all' : 'of_merchant'].execute({
@@ -186,48 +181,67 @@ function openServerQueue(options: DatabaseOptions, shared: DatabaseClient<Statem
       return attempts.map(() => ({ kind: 'recorded' }));
     },
   });
-  return { client, queue, close: queue.close };
+  /** The endpoints after which the next claims begin, by whether they claim deliveries to failing endpoints. */
+  const lastEndpoints = new Map<boolean, DueEndpoint>();
+  return {
+    client,
+    async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
+      const { failing, limit } = filter;
+      const parameters = claimParameters(filter, lastEndpoints.get(failing));
+      const rows = await (server ? claimByMerchant(client, filter, parameters) : claimOfAll(client, parameters));
+      lastEndpoints.delete(failing);
+      const last = rows.length < limit ? undefined : rows.toSorted(byEndpoint).at(-1);
+      if (last !== undefined) lastEndpoints.set(failing, last);
+      if (rows.length === 0) return [];
+      const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
+      const accounts = await client.run(({ modes }) => modes.execute({ merchantIds }));
+      const modeOf = new Map(accounts.map(({ id, mode }) => [id, mode]));
+      return rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
+        merchantId: merchantId as AccountId,
+        endpointId,
+        mode: modeOf.get(merchantId) ?? 'live',
+        attempt,
+        event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
+        endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
+      }));
+    },
+    queue,
+    close: queue.close,
+  };
 }
 
-function claimOfAll(client: DatabaseClient<Statements>, filter: ClaimFilter) {
-  return client.run(({ claim }) => claim.of_all.execute(claimParameters(filter)));
+function claimOfAll(client: DatabaseClient<Statements>, parameters: ReturnType<typeof claimParameters>) {
+  return client.run(({ claim }) => claim.of_all.execute(parameters));
 }
 
 /**
- * Asks all servers which endpoints have due deliveries, then claims the deliveries of each merchant on its server. The
- * merchants share the limit equally, and the next claim takes what is left.
+ * Finds out which endpoints of a server have due deliveries, then claims the deliveries of each merchant. The merchants
+ * share the limit equally, and the next claim takes what is left.
  */
 async function claimByMerchant(
   client: DatabaseClient<Statements>,
-  servers: OnServers<ServerQueue>,
-  filter: ClaimFilter,
-): Promise<Awaited<ReturnType<typeof claimOfAll>>> {
-  const parameters = claimParameters(filter);
+  { perEndpoint, inFlight, limit }: ClaimFilter,
+  parameters: ReturnType<typeof claimParameters>,
+): ReturnType<typeof claimOfAll> {
   // Endpoints with deliveries in flight may have no capacity left, so their number is added to the limit.
-  const due = await client.run(({ findDue }) =>
-    findDue.execute({ ...parameters, limit: filter.limit + filter.inFlight.size }),
-  );
-  const free = due.flatMap(({ merchantId, endpointId }) => {
-    const endpoint = { merchantId: merchantId as AccountId, endpointId };
-    return (filter.inFlight.get(endpointKeyOf(endpoint)) ?? 0) < filter.perEndpoint ? [endpoint] : [];
-  });
-  const merchantIds = [...new Set(free.map(({ merchantId }) => merchantId))].slice(0, filter.limit);
-  const limit = Math.floor(filter.limit / Math.max(1, merchantIds.length));
-  const claims = merchantIds.map((merchantId) =>
-    servers.call(merchantId, claimTimeoutMs, ({ client }) =>
-      client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit })),
+  const due = await client.run(({ findDue }) => findDue({ ...parameters, limit: limit + inFlight.size }));
+  const free = due.filter((endpoint) => (inFlight.get(endpointKeyOf(endpoint)) ?? 0) < perEndpoint);
+  const merchantIds = [...new Set(free.toSorted(byEndpoint).map(({ merchantId }) => merchantId))].slice(0, limit);
+  const share = Math.floor(limit / Math.max(1, merchantIds.length));
+  const claims = await Promise.all(
+    merchantIds.map((merchantId) =>
+      client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit: share })),
     ),
   );
-  // The deliveries of the other merchants are claimed, even if a claim fails.
-  const settled = await Promise.allSettled(claims);
-  return settled.flatMap((claim) => {
-    if (claim.status === 'fulfilled') return Array.isArray(claim.value) ? claim.value : [];
-    if (statementFailure(claim.reason) === undefined) throw claim.reason;
-    return [];
-  });
+  return claims.flat();
 }
 
-function claimParameters({ failing, perEndpoint, inFlight, after, limit }: ClaimFilter) {
+/** Compares endpoints in the order in which their deliveries are claimed. */
+function byEndpoint(a: DueEndpoint, b: DueEndpoint): number {
+  return a.merchantId - b.merchantId || (a.endpointId < b.endpointId ? -1 : 1);
+}
+
+function claimParameters({ failing, perEndpoint, inFlight, limit }: ClaimFilter, after?: DueEndpoint) {
   return {
     failing,
     perEndpoint,

@@ -12,9 +12,9 @@ import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { inspectServer } from '../../src/connections/inspect-server.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
-import { openOrderStore } from '../../src/order-store.ts';
+import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/create/order-ids.ts';
-import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
+import { type ClaimedDelivery, openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
 import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
@@ -43,6 +43,15 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const store = openOrderStore({ url: gatewayUrl(), isDistributed: true });
     onTestFinished(store.close);
     return store;
+  };
+
+  /** Returns a function that sweeps, and returns how many rows all of its sweeps have changed. */
+  const counting = (sweep: PostgresOrderStore['expire']) => {
+    let total = 0;
+    return async () => {
+      total += (await sweep()).count;
+      return total;
+    };
   };
 
   test('the owner migrates, and the gateway starts, while a worker is down', async () => {
@@ -104,15 +113,17 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     for (const merchantId of merchantIds) {
       await createOrder(store, { ...sampleOrder(merchantId), expiresAtMs: Date.now() - 1_000 });
     }
-    expect(await store.expire()).toStrictEqual({ count: 3, isDone: true });
+    const expire = counting(store.expire);
+    await expect.poll(expire).toBe(3);
     const update = database.sql`update events set created_at = now() - interval '31 days' where merchant_id = any(${merchantIds})`;
     expect((await update).count).toBe(3);
-    expect(await store.deleteOldEvents()).toStrictEqual({ count: 3, isDone: true });
+    const deleteOldEvents = counting(store.deleteOldEvents);
+    await expect.poll(deleteOldEvents).toBe(3);
   });
 
   test('deliveries of several merchants are claimed, and their results are stored', async () => {
     const store = openStore();
-    const deliveries = openWebhookDeliveries({ url: gatewayUrl(), isDistributed: true });
+    const deliveries = openWebhookDeliveries({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
     onTestFinished(deliveries.close);
     const merchantIds = [
       await createMerchantId(database.sql),
@@ -126,13 +137,15 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
       const cancelled = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 } as const;
       await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
     }
-    expect((await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
-    const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 2 };
-    const first = await deliveries.claim(filter);
-    const rest = await deliveries.claim({ ...filter, after: first.at(-1) });
-    const claimed = [...first, ...rest];
-    expect(claimed.map(({ merchantId }) => merchantId)).toEqual(merchantIds);
-    expect(await deliveries.claim(filter)).toEqual([]);
+    await expect.poll(async () => (await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
+    const claimed: ClaimedDelivery[] = [];
+    const claim = async () => {
+      const more = await deliveries.claim({ failing: false, perEndpoint: 16, inFlight: new Map(), limit: 2 });
+      expect(more.length).toBeLessThanOrEqual(2);
+      claimed.push(...more);
+      return claimed.map(({ merchantId }) => merchantId).toSorted((a, b) => a - b);
+    };
+    await expect.poll(claim).toEqual(merchantIds);
     for (const delivery of claimed) await deliveries.record(delivery, { kind: 'endpoint_gone', text: 'HTTP 410' });
     const stored =
       await database.sql`select disabled_at is not null as is_disabled, last_result, next_attempt_at from webhook_endpoints
@@ -379,9 +392,14 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
         values (${merchantId}, 'we_1', 'https://shop.example.com', '')`;
       await performAll(store, merchantId, 'delivered-');
     }
-    const claimed = await deliveries.claim({ failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 });
+    const claimed: ClaimedDelivery[] = [];
     const ofMerchant = (id: AccountId) => claimed.filter(({ merchantId }) => merchantId === id);
-    expect([ofMerchant(first.merchantId).length, ofMerchant(other.merchantId).length]).toEqual([2, 2]);
+    const claim = async () => {
+      const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 };
+      claimed.push(...(await deliveries.claim(filter)));
+      return [first, other].map(({ merchantId }) => ofMerchant(merchantId).length);
+    };
+    await expect.poll(claim).toEqual([2, 2]);
     const record = (id: AccountId) =>
       Promise.all(
         ofMerchant(id).map((delivery) => deliveries.record(delivery, { kind: 'delivered', text: 'HTTP 200' })),
@@ -396,6 +414,59 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const stored = await database.sql`select count(*)::int as delivered from webhook_deliveries
       where merchant_id in (${first.merchantId}, ${other.merchantId}) and delivered_at is not null`;
     expect(stored).toEqual([{ delivered: 4 }]);
+  });
+
+  test('while a server hangs, deliveries of merchants on other servers are claimed, and their orders expire', async () => {
+    const options = { url: gatewayUrl(), isDistributed: true, patience: testPatience };
+    const [store, deliveries] = [openOrderStore(options), openWebhookDeliveries(options)];
+    onTestFinished(async () => void (await Promise.all([store.close(), deliveries.close()])));
+    const { first, other } = await placedMerchants();
+    await connect(store, [first, other]);
+    for (const { merchantId } of [first, other]) {
+      await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret)
+        values (${merchantId}, 'we_1', 'https://shop.example.com', '')`;
+    }
+    const claimed: number[] = [];
+    const claim = async () => {
+      const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 };
+      for (const { merchantId } of await deliveries.claim(filter)) claimed.push(merchantId);
+      return [first, other].map(({ merchantId }) => claimed.filter((id) => id === merchantId).length);
+    };
+    const expire = counting(store.expire);
+    const expiredOrder = (merchantId: AccountId) => ({
+      ...sampleOrder(merchantId, { order_id: 'expired' }),
+      expiresAtMs: Date.now() - 1_000,
+    });
+    await performAll(store, first.merchantId, 'p-');
+    await createOrder(store, expiredOrder(first.merchantId));
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    await performAll(store, other.merchantId, 'p-');
+    await expect.poll(claim).toEqual([0, 2]);
+    await createOrder(store, expiredOrder(other.merchantId));
+    await expect.poll(expire).toBe(1);
+    await expect.poll(claim).toEqual([0, 3]);
+    server?.resume();
+    await expect.poll(expire).toBe(2);
+    await expect.poll(claim).toEqual([3, 3]);
+  });
+
+  test('the share of merchants that are served falls while a server is down or hangs, and rises again', async () => {
+    const store = openOrderStore({ url: gatewayUrl(), isDistributed: true });
+    onTestFinished(store.close);
+    await expect.poll(store.readServedRatio).toBe(1);
+    const [killed, hanging] = cluster.workers;
+    killed?.kill();
+    onTestFinished(() => killed?.start());
+    await expect.poll(store.readServedRatio).toBe(0.5);
+    hanging?.hang();
+    onTestFinished(() => hanging?.resume());
+    await expect.poll(store.readServedRatio).toBe(0);
+    hanging?.resume();
+    await expect.poll(store.readServedRatio).toBe(0.5);
+    await killed?.start();
+    await expect.poll(store.readServedRatio).toBe(1);
   });
 
   test('a session needs no other server for its next ids', async () => {

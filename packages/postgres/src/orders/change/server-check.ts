@@ -1,0 +1,56 @@
+import { and, eq, sql } from 'drizzle-orm';
+import { type Closable, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
+import { redact, statementFailure } from '../../connections/errors.ts';
+import { orders } from '../../schema.ts';
+
+/** Shorter than the deadline of a readiness probe, so that the other servers are still reported. */
+const timeoutMs = 1_000;
+
+/** A check of one server of merchants. */
+export interface ServerCheck extends Closable {
+  /** Resolves to whether the server can commit now. Rejects only because of a bug. */
+  canCommit(): Promise<boolean>;
+}
+
+/**
+ * Opens a check of whether a server of merchants can commit, on a separate connection. Citus sends the statement to that
+ * server, which commits a message in its log, as `write-check.ts` does on the server to which the gateway connects.
+ */
+export function openServerCheck(options: DatabaseOptions): ServerCheck {
+  const { server, patience = 1 } = options;
+  const client = openClient({ ...options, applicationName: 'order-gateway readiness', settings: plansEveryRun }, (db) =>
+    db
+      .select({
+        count: sql`count(*)`,
+        message: sql`pg_logical_emit_message(true, 'order-gateway', 'ready')`,
+      })
+      .from(orders)
+      .where(and(eq(orders.merchantId, sql.placeholder('merchantId')), eq(orders.order_id, '')))
+      .prepare('check_server'),
+  );
+  let running: Promise<boolean> | undefined;
+  const run = async () => {
+    try {
+      await client.run((check) => check.execute({ merchantId: server?.anyMerchant() }));
+      return true;
+    } catch (error) {
+      if (statementFailure(error) === undefined) throw redact(error);
+      return false;
+    }
+  };
+  return {
+    async canCommit() {
+      running ??= run().finally(() => {
+        running = undefined;
+      });
+      const { promise: isLate, resolve } = Promise.withResolvers<false>();
+      const timer = setTimeout(() => resolve(false), timeoutMs * patience);
+      try {
+        return await Promise.race([running, isLate]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    close: client.close,
+  };
+}
