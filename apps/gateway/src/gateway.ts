@@ -135,6 +135,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   observeHealth(meter, {
     isReady: readiness.isReady,
     clockOffsetMs: readiness.clockOffsetMs,
+    servedRatio: readiness.servedRatio,
     webhookHealth: deliveries.readHealth,
     refundHealth: stores.orders.readRefundHealth,
     certificateExpiry: tls?.expiry,
@@ -212,10 +213,12 @@ function openStores(config: GatewayConfig, logger: Logger, { meter }: Metrics, l
     consoleSessions,
     management,
     deliveries,
-    /** Checks that the database can be written and read. Returns what the write found. */
+    /** Checks that the database can be written and read, for some merchants at least. Returns what it found. */
     async check() {
-      const [written] = await Promise.all([writeCheck.run(), directory.check()]);
-      return written;
+      const checks = [writeCheck.run(), orders.readServedRatio(), directory.check()] as const;
+      const [written, servedRatio] = await Promise.all(checks);
+      if (servedRatio === 0) throw new Error('no server of merchants can store orders');
+      return { ...written, servedRatio };
     },
     async close() {
       const all = [orders, directory, management, consoleSessions, writeCheck, deliveries];

@@ -32,7 +32,7 @@ const strictTransportSecurity = 'max-age=31536000';
 export type AddRoutes = (app: FastifyInstance) => void;
 
 export interface HttpServerDeps extends ConnectionsDeps, WellKnownDeps {
-  readonly readiness: Pick<Readiness, 'isReady'>;
+  readonly readiness: Pick<Readiness, 'isReady' | 'servedRatio'>;
 }
 
 export interface HttpServerOptions {

@@ -88,7 +88,7 @@ export function fixedDeps(logger: Logger): FixedDeps {
     ping: async () => ({ ok: false, failure: { kind: 'internal' } }),
     checkLogo: createCheckLogo(),
     eventWatch: createEventWatch(async () => new Set(), logger),
-    readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0 }), logger }),
+    readiness: createReadiness({ check: async () => ({ clockOffsetMs: 0, servedRatio: 1 }), logger }),
     logger,
     callTimeoutMs: callTimeoutMs * testPatience,
     responseTakenTimeoutMs: responseTakenTimeoutMs * testPatience,

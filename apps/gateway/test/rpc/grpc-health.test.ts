@@ -38,7 +38,7 @@ beforeEach(() => {
 async function serve(options: ServerOptions = {}) {
   const check = async () => {
     if (!isReachable) throw new Error('the database is unavailable');
-    return { clockOffsetMs: 0 };
+    return { clockOffsetMs: 0, servedRatio: 1 };
   };
   const readiness = createReadiness({ check, logger: createMemoryLogger().logger }, { checkEveryMs: 10 });
   const running = await runGrpcServer({ readiness, ...options });

@@ -1,20 +1,19 @@
-import type { WriteCheckResult } from '@order-gateway/postgres/connections';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createMemoryLogger } from '../../../test/helpers/memory-logger.ts';
 import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from '../../limits.ts';
-import { createReadiness } from './readiness.ts';
+import { type CheckResult, createReadiness } from './readiness.ts';
 
-const rightClock = { clockOffsetMs: 0 };
+const rightClock = { clockOffsetMs: 0, servedRatio: 1 };
 
 afterEach(() => void vi.useRealTimers());
 
 /** Creates a readiness check. The test settles its database checks and advances its timers. */
 function setUp() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const checks: PromiseWithResolvers<WriteCheckResult>[] = [];
+  const checks: PromiseWithResolvers<CheckResult>[] = [];
   const { logger, outages, errors } = createMemoryLogger();
   const check = () => {
-    const running = Promise.withResolvers<WriteCheckResult>();
+    const running = Promise.withResolvers<CheckResult>();
     checks.push(running);
     return running.promise;
   };
@@ -49,13 +48,29 @@ test('each loss of readiness is logged once, with its first reason', async () =>
   expect(lines()).toEqual([['not ready for orders', 'locked']]);
 });
 
+test('while only some merchants are served, the process stays ready, shows their share and logs it once', async () => {
+  const { isReady, servedRatio, checks, errors } = setUp();
+  for (const ratio of [1, 0.5, 0.25, 1, undefined, 0.5]) {
+    const ready = isReady();
+    if (ratio === undefined) checks.at(-1)?.reject(new Error('locked'));
+    else checks.at(-1)?.resolve({ ...rightClock, servedRatio: ratio });
+    expect([await ready, await servedRatio()]).toEqual([ratio !== undefined, ratio ?? 0]);
+    await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
+  }
+  const lines = errors.map(({ msg, merchants_served_ratio: ratio }) => [msg, ratio]);
+  expect(lines).toEqual([
+    ['some merchants are not served', 0.5],
+    ['some merchants are not served', 0.5],
+  ]);
+});
+
 test('a wrong clock is logged once and shown, but the process stays ready', async () => {
   const { isReady, clockOffsetMs, checks, errors, lines } = setUp();
   const behind = -clockToleranceMs - 1;
   for (const offset of [clockToleranceMs, behind, behind, 0, undefined, 3_600_000]) {
     const ready = isReady();
     if (offset === undefined) checks.at(-1)?.reject(new Error('locked'));
-    else checks.at(-1)?.resolve({ clockOffsetMs: offset });
+    else checks.at(-1)?.resolve({ ...rightClock, clockOffsetMs: offset });
     expect([await ready, await clockOffsetMs()]).toEqual([offset !== undefined, offset]);
     await vi.advanceTimersByTimeAsync(readinessCheckEveryMs);
   }

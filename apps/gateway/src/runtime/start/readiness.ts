@@ -6,14 +6,21 @@ import { settledWithin } from '../settled-within.ts';
 
 export type Readiness = ReturnType<typeof createReadiness>;
 
+/** What a check of the database found. */
+export interface CheckResult extends WriteCheckResult {
+  /** The share of the merchants whose orders can be stored, above 0. It is below 1 only on a cluster. */
+  readonly servedRatio: number;
+}
+
 /**
  * Creates the readiness check, which the health checks of both ports share. It decides whether this process should get
- * new calls. `check` rejects with the reason if orders can't be stored now. Only one check runs at a time, and at most
- * one every `checkEveryMs`. Each change is logged, and so is each change between a right and a wrong clock. A wrong clock
- * does not make the process unready, because the clocks of all processes may be wrong together.
+ * new calls. `check` rejects with the reason if no orders can be stored now. Only one check runs at a time, and at most
+ * one every `checkEveryMs`. Each change is logged, and so is each change of the share of merchants that are served, and
+ * between a right and a wrong clock. A wrong clock does not make the process unready, because the clocks of all
+ * processes may be wrong together.
  */
 export function createReadiness(
-  { check, logger }: { readonly check: () => Promise<WriteCheckResult>; readonly logger: Logger },
+  { check, logger }: { readonly check: () => Promise<CheckResult>; readonly logger: Logger },
   { checkEveryMs = readinessCheckEveryMs, timeoutMs = readinessCheckTimeoutMs } = {},
 ) {
   const draining = new AbortController();
@@ -22,6 +29,14 @@ export function createReadiness(
   let wasReady = true;
   let clockOffsetMs: number | undefined;
   let wasClockRight = true;
+  let servedRatio = 1;
+
+  const compareServed = (result: number) => {
+    if (result === 1 && servedRatio < 1) logger.info('all merchants are served again');
+    if (result < 1 && servedRatio === 1)
+      logger.error({ merchants_served_ratio: result }, 'some merchants are not served');
+    servedRatio = result;
+  };
 
   const compareClock = (result: WriteCheckResult) => {
     clockOffsetMs = Math.round(result.clockOffsetMs);
@@ -36,6 +51,7 @@ export function createReadiness(
     running ??= check()
       .then((result) => {
         compareClock(result);
+        compareServed(result.servedRatio);
         return undefined;
       })
       .catch((error: Error) => {
@@ -79,6 +95,8 @@ export function createReadiness(
       await isReady();
       return clockOffsetMs;
     },
+    /** Resolves to the share of the merchants whose orders can be stored; 0 while this process is not ready. */
+    servedRatio: async () => ((await isReady()) ? servedRatio : 0),
     /** Yields the current result of `isReady` and then each change, until the signal aborts. */
     async *watch(signal: AbortSignal): AsyncGenerator<boolean, void> {
       const changing = AbortSignal.any([signal, draining.signal]);

@@ -126,6 +126,8 @@ function recordEventLoopDelay(meter: Meter): void {
 /** The health of a gateway, which each scrape reads. */
 interface Health {
   isReady(): Promise<boolean>;
+  /** The share of the merchants whose orders can be stored. */
+  servedRatio(): Promise<number>;
   /** How far the clock of the process is ahead of the database's; `undefined` if that is not known. */
   clockOffsetMs(): Promise<number | undefined>;
   /** The state of all webhooks; `undefined` if the database does not respond. */
@@ -142,7 +144,7 @@ interface Health {
  */
 export function observeHealth(
   meter: Meter,
-  { isReady, clockOffsetMs, webhookHealth, refundHealth, certificateExpiry }: Health,
+  { isReady, servedRatio, clockOffsetMs, webhookHealth, refundHealth, certificateExpiry }: Health,
 ): void {
   const addGauge = (name: string, description: string, read: () => Promise<number | undefined>) =>
     meter.createObservableGauge(name, { description }).addCallback(async (result) => {
@@ -150,6 +152,7 @@ export function observeHealth(
       if (typeof value === 'number') result.observe(value);
     });
   addGauge('order_gateway.ready', '1 if orders can be stored now, else 0', async () => Number(await isReady()));
+  addGauge('order_gateway.merchants.served.ratio', 'Share of the merchants whose orders can be stored', servedRatio);
   addGauge(
     'order_gateway.clock.offset.seconds',
     "How far the clock of the process is ahead of the database's; negative: behind",

@@ -42,6 +42,7 @@ test('exports metrics of readiness, overdue webhooks, database connections, back
   const scraped = await scrape(gateway);
   const value = (series: string) => Number(scraped.match(new RegExp(`^${series} (\\S+)$`, 'm'))?.[1]);
   expect(value('order_gateway_ready')).toBe(1);
+  expect(value('order_gateway_merchants_served_ratio')).toBe(1);
   expect(value('order_gateway_clock_offset_seconds')).toBe(0);
   expect(value('order_gateway_webhook_overdue_seconds')).toBe(0);
   expect(value('order_gateway_webhook_endpoints{state="working"}')).toBe(0);
@@ -129,7 +130,7 @@ test('the admin port, health checks, OpenAPI document and metrics report the ver
     schema: expect.stringMatching(/^\d{4}_\w+$/),
   });
   expect(await json(`${gateway.url}/health/live`)).toEqual({ status: 'ok', version });
-  expect(await json(`${gateway.url}/health/ready`)).toEqual({ status: 'ok', version });
+  expect(await json(`${gateway.url}/health/ready`)).toEqual({ status: 'ok', version, merchants_served_ratio: 1 });
   expect(await json(`${gateway.url}/openapi.json`)).toMatchObject({ info: { version } });
   expect(await scrape(gateway)).toContain(`\norder_gateway_build_info{version="${version}",commit="`);
 });
