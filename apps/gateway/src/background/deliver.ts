@@ -123,11 +123,19 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     }
   };
 
-  const claimOrLog = (kind: 'healthy' | 'failing') =>
-    claimAndStart(kind).catch((error: unknown) => {
-      logger.error({ err: error }, 'due webhooks could not be read');
+  /** The kinds whose latest claim failed. Logs only changes, because claims follow each other. */
+  const failed = new Set<'healthy' | 'failing'>();
+  const claimOrLog = async (kind: 'healthy' | 'failing') => {
+    try {
+      const mayHaveMore = await claimAndStart(kind);
+      if (failed.delete(kind) && failed.size === 0) logger.info('due webhooks can be read again');
+      return mayHaveMore;
+    } catch (error) {
+      if (failed.size === 0) logger.error({ err: error }, 'due webhooks could not be read');
+      failed.add(kind);
       return false;
-    });
+    }
+  };
 
   const running = runUntilClosed();
   return {

@@ -28,10 +28,14 @@ const [firstKey, secondKey] = [new Uint8Array(32).fill(1), new Uint8Array(32).fi
 const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 
 /** Starts a delivery that runs until the test has finished. */
-function startDelivery(retryPause: typeof retryPauseSeconds = () => 0, timeoutMs = webhookLimits.attemptTimeoutMs) {
+function startDelivery(
+  retryPause: typeof retryPauseSeconds = () => 0,
+  timeoutMs = webhookLimits.attemptTimeoutMs,
+  deliveries = openWebhookDeliveries({ url: database.url }),
+) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
-    deliveries: openWebhookDeliveries({ url: database.url }),
+    deliveries,
     sender: createSender({ allowedAddresses: 'any', timeoutMs }),
     meter: createNoopMeter(),
     secrets,
@@ -146,6 +150,22 @@ test('a delivery succeeds with a later attempt if earlier ones fail', async () =
   await storeEvent(merchantId);
   startDelivery();
   await expect.poll(() => stateOf(merchantId)).toMatchObject({ attempts: 3, isDelivered: true, isPending: false });
+});
+
+test('claims that fail are logged once, and webhooks are sent as soon as claims succeed again', async () => {
+  const { merchantId, receiver } = await newMerchant();
+  const eventId = await storeEvent(merchantId);
+  const deliveries = openWebhookDeliveries({ url: database.url });
+  let claims = 0;
+  const claim: typeof deliveries.claim = async (filter) => {
+    claims += 1;
+    if (claims <= 5 || claims === 7) throw new Error('the table is distributed');
+    return deliveries.claim(filter);
+  };
+  const { errors } = startDelivery(undefined, undefined, { ...deliveries, claim });
+  await expect.poll(() => receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([eventId]);
+  expect(claims).toBeGreaterThanOrEqual(8);
+  expect(errors.splice(0).map(({ msg }) => msg)).toEqual(['due webhooks could not be read']);
 });
 
 test('a delivery is given up after its last attempt', async () => {
