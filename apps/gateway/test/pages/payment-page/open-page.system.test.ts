@@ -1,7 +1,7 @@
 import { pageTexts } from '@order-gateway/pages/localization';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { desktop, expectAccessible, expectFits } from '../../../../../tools/browser.ts';
+import { desktop, expectAccessible, expectFits, showIn } from '../../../../../tools/browser.ts';
 import { describePages } from '../../helpers/browser/pages.ts';
 import { webp } from '../../helpers/images.ts';
 import { callJson, createOrder, postJson, postPayment, pressPay } from '../../helpers/send-order.ts';
@@ -137,14 +137,15 @@ await describePages('an open payment page', (pages) => {
       expect((await callJson(shop, 'PATCH', '/brand', brand)).status).toBe(200);
       const { body } = await callJson(shop, 'GET', '/brand');
       const { payment_link } = await createOrder(shop, color);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const loaded = await visit(payment_link, { viewport: desktop, colorScheme }, async (page) => {
-          expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBe(8);
+      const loaded = await visit(payment_link, {}, async (page) => {
+        expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBe(8);
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await showIn(page, { viewport: desktop, colorScheme });
           await expectFits(page);
           await expectAccessible(page);
-        });
-        expect([...new Set(loaded)]).toEqual([body.logo_url]);
-      }
+        }
+      });
+      expect([...new Set(loaded)]).toEqual([body.logo_url]);
     },
   );
 });
