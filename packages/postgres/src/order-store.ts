@@ -66,6 +66,9 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
   const store = openStore(database);
   if (!database.isDistributed) return store;
   const servers = openOnServers(database, openServerStore);
+  const findNewEvents = servers.onEach((store, after: Parameters<PostgresEventFeed['findNewEvents']>[0]) =>
+    store.findNewEvents(after),
+  );
   const routed = Object.entries(merchantOf).map(([name, find]) => {
     const call = (...args: unknown[]) =>
       servers.call(Reflect.apply(find, undefined, args), Number(args.at(-1)), (store, timeoutMs) =>
@@ -78,6 +81,8 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
     ...(Object.fromEntries(routed) as unknown as MerchantOperations),
     oldestOrderMs: () => Math.max(0, ...servers.opened().map(({ oldestOrderMs }) => oldestOrderMs())),
     readServedRatio: readServedRatioOn(servers),
+    findNewEvents: async (after) =>
+      (await findNewEvents(after)).reduce((all, found) => all.union(found), new Set<AccountId>()),
     expire: sweepOn(servers, (store) => store.expire()),
     deleteOldEvents: sweepOn(servers, (store) => store.deleteOldEvents()),
     async close() {

@@ -1,4 +1,4 @@
-import { transitions } from '@order-gateway/domain/orders';
+import { decideRefund, transitions } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
@@ -65,6 +65,14 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql, isDis
     await done(
       store.change({ transition: transitions.pay, order: { ...order, orderStatus: 'PAID', payment } }, enoughMs),
     );
+    const refund = decideRefund(
+      { ...order, orderStatus: 'PAID', payment },
+      { refundId: 'r-1', amount: undefined, note: undefined },
+      true,
+      order.createdAtMs,
+    );
+    if (!refund.ok || refund.value.kind !== 'reverse') throw new Error('the order can not be refunded');
+    await done(store.changeReversals(refund.value.change, enoughMs));
     const cancelled = { ...(await create('second')), orderStatus: 'CANCELLED', cancelledAtMs: Date.now() } as const;
     await done(store.change({ transition: transitions.cancel, order: cancelled }, enoughMs));
     await done(store.expireNow(await create('third'), enoughMs));

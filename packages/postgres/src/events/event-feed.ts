@@ -3,9 +3,18 @@ import type { EventFeed, EventFilter, EventPage, FeedEvent } from '@order-gatewa
 import { and, asc, eq, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../batches/list-queue.ts';
-import { arrayLiteral, type Closable, type DatabaseClient, type DatabaseOptions } from '../connections/client.ts';
+import {
+  arrayLiteral,
+  type Closable,
+  type DatabaseClient,
+  type DatabaseOptions,
+  type MerchantServer,
+  openClient,
+  plansEveryRun,
+} from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
+import { prepareServerQuery } from '../orders/server-query.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
 
 /** The maximum number of events that one page filtered by type reads: a few milliseconds of work. */
@@ -30,6 +39,12 @@ export interface PostgresEventFeed extends EventFeed, Closable {
 export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
   const client = openListClient(options, prepareEvents);
   const pages = openListQueue({ ...options, name: 'event lists' }, client, readEvents);
+  // Citus sends no function to a server within a transaction, and the client for lists opens one.
+  const watching = options.server
+    ? openClient({ ...options, applicationName: 'order-gateway watches', settings: plansEveryRun }, (db) => ({
+        findNew: prepareNewEvents(db, options.server),
+      }))
+    : client;
   return {
     listEvents: (merchantId, page, timeoutMs) => pages.add({ merchantId, ...page }, timeoutMs),
     async findNewEvents(after) {
@@ -38,14 +53,17 @@ export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
         positions: arrayLiteral([...after.values()], (position) => position),
       };
       try {
-        const rows = await client.run(({ findNew }) => findNew.execute(values));
-        return new Set(rows.map(({ merchantId }) => Number(merchantId) as AccountId));
+        const rows = await watching.run(({ findNew }) => findNew(values));
+        return new Set(rows.map(({ merchantId }) => merchantId as AccountId));
       } catch (error) {
         if (statementFailure(error) === undefined) throw redact(error);
         return new Set();
       }
     },
-    close: pages.close,
+    async close() {
+      await pages.close();
+      await watching.close();
+    },
   };
 }
 
@@ -124,7 +142,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       )
       .prepare('find_orders_of_events'),
     ...preparePositions(db),
-    findNew: prepareNewEvents(db),
+    findNew: prepareNewEvents(db, undefined),
   };
 }
 
@@ -235,17 +253,19 @@ function preparePositions(db: PostgresJsDatabase) {
 }
 
 /** Finds the merchants that have events after their positions, or events without a position. */
-function prepareNewEvents(db: PostgresJsDatabase) {
-  const wanted = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('positions')}::bigint[]) as wanted (merchant_id, position)`;
-  return db
-    .select({ merchantId: sql<string>`merchant_id` })
-    .from(
-      sql`(
-        select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
-        union all
-        select ${events.merchantId} from ${events} where ${events.merchantId} = any(${sql.placeholder('merchantIds')}::bigint[]) and ${isNull(events.position)}
-      ) as found`,
-    )
-    .groupBy(sql`merchant_id`)
-    .prepare('find_new_events');
+function prepareNewEvents(db: PostgresJsDatabase, server: MerchantServer | undefined) {
+  return prepareServerQuery(db, server, { name: 'find_new_events', columns: { merchantId: 'bigint' } }, (value) => {
+    const merchantIds = sql`${value('merchantIds')}::bigint[]`;
+    const wanted = sql`unnest(${merchantIds}, ${value('positions')}::bigint[]) as wanted (merchant_id, position)`;
+    return db
+      .select({ merchantId: sql`merchant_id`.mapWith(events.merchantId) })
+      .from(
+        sql`(
+          select ${events.merchantId} from ${events} join ${wanted} on ${events.merchantId} = wanted.merchant_id and ${events.position} > wanted.position
+          union all
+          select ${events.merchantId} from ${events} where ${events.merchantId} = any(${merchantIds}) and ${isNull(events.position)}
+        ) as found`,
+      )
+      .groupBy(sql`merchant_id`);
+  });
 }

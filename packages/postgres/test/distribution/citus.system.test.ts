@@ -2,7 +2,13 @@ import { withSession } from '@order-gateway/dev-postgres/testing';
 import { type CitusCluster, missingCitus } from '@order-gateway/dev-postgres/testing/citus';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { EventFeed } from '@order-gateway/domain/events';
-import { idBlockSize, type OrderPayment, type OrderStore, transitions } from '@order-gateway/domain/orders';
+import {
+  decideRefund,
+  idBlockSize,
+  type OrderPayment,
+  type OrderStore,
+  transitions,
+} from '@order-gateway/domain/orders';
 import { describeOrderStore } from '@order-gateway/domain/testing/order-store-contract';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { drizzle } from 'drizzle-orm/postgres-js';
@@ -14,6 +20,7 @@ import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/create/order-ids.ts';
+import { failRefund } from '../../src/orders/operators/fail-refund.ts';
 import { type ClaimedDelivery, openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
@@ -153,6 +160,27 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(stored).toEqual(
       merchantIds.map(() => ({ is_disabled: true, last_result: 'HTTP 410', next_attempt_at: null })),
     );
+  });
+
+  test('a pending refund counts for the health, is listed, and ends when an operator fails it', async () => {
+    const store = openStore();
+    const [merchantId, checkoutId] = [await createMerchantId(database.sql), await createMerchantId(database.sql)];
+    const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'refunded' }));
+    const payment: OrderPayment = { checkoutId, paymentId: 'p-1', paidAtMs: order.createdAtMs };
+    const paid = { ...order, orderStatus: 'PAID', payment } as const;
+    expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
+    const request = { refundId: 'r-1', amount: undefined, note: undefined };
+    const decided = decideRefund(paid, request, true, order.createdAtMs);
+    if (!decided.ok || decided.value.kind !== 'reverse') throw new Error('the order can not be refunded');
+    expect(await store.changeReversals(decided.value.change, enoughMs)).toEqual({ kind: 'changed' });
+    const pending = () => store.listPendingRefunds(checkoutId, { limit: 9 }, enoughMs);
+    expect(await pending()).toMatchObject({ refunds: [{ orderId: 'refunded', refundId: 'r-1' }] });
+    expect((await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
+    expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('failed');
+    expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('not_pending');
+    expect(await pending()).toEqual({ kind: 'found', refunds: [] });
+    const logged = await database.sql`select details from audit_log where action = 'orders.refund_fail'`;
+    expect(logged).toMatchObject([{ details: { order_id: 'refunded', refund_id: 'r-1' } }]);
   });
 
   test('deliveries to an endpoint end when the merchant removes it', async () => {
@@ -444,29 +472,36 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     onTestFinished(() => server?.resume());
     await performAll(store, other.merchantId, 'p-');
     await expect.poll(claim).toEqual([0, 2]);
+    const withNewEvents = () => store.findNewEvents(new Map([first, other].map(({ merchantId }) => [merchantId, 0])));
+    await expect.poll(withNewEvents).toEqual(new Set([other.merchantId]));
     await createOrder(store, expiredOrder(other.merchantId));
     await expect.poll(expire).toBe(1);
     await expect.poll(claim).toEqual([0, 3]);
     server?.resume();
     await expect.poll(expire).toBe(2);
     await expect.poll(claim).toEqual([3, 3]);
+    await expect.poll(withNewEvents).toEqual(new Set([first.merchantId, other.merchantId]));
   });
 
-  test('the share of merchants that are served falls while a server is down or hangs, and rises again', async () => {
+  test('the share of merchants that are served falls while a server is down or hangs, and rises afterwards', async () => {
     const store = openOrderStore({ url: gatewayUrl(), isDistributed: true });
     onTestFinished(store.close);
-    await expect.poll(store.readServedRatio).toBe(1);
-    const [killed, hanging] = cluster.workers;
-    killed?.kill();
-    onTestFinished(() => killed?.start());
-    await expect.poll(store.readServedRatio).toBe(0.5);
+    const served = async () => {
+      const ratio = await store.readServedRatio();
+      return ratio === 0 ? 'none' : ratio < 1 ? 'some' : 'all';
+    };
+    await expect.poll(served).toBe('all');
+    const [hanging, killed] = cluster.workers;
     hanging?.hang();
     onTestFinished(() => hanging?.resume());
-    await expect.poll(store.readServedRatio).toBe(0);
+    await expect.poll(served).toBe('some');
     hanging?.resume();
-    await expect.poll(store.readServedRatio).toBe(0.5);
-    await killed?.start();
-    await expect.poll(store.readServedRatio).toBe(1);
+    await expect.poll(served).toBe('all');
+    killed?.kill();
+    onTestFinished(() => killed?.start());
+    await expect.poll(served).toBe('some');
+    hanging?.hang();
+    await expect.poll(served).toBe('none');
   });
 
   test('a session needs no other server for its next ids', async () => {
