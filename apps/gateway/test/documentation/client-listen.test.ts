@@ -15,7 +15,8 @@ const program = join(import.meta.dirname, '../../../../packages/client/src/cli.t
 /** Starts `order-gateway-client listen`, and ends it with the test. `lines` contains its output so far. */
 function startListen(args: readonly string[], secret = gateway.credentials.clientSecret) {
   const { clientId: CLIENT_ID } = gateway.credentials;
-  const env = { PATH: process.env.PATH, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET: secret };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, BASE_URL: gateway.url, CLIENT_ID, CLIENT_SECRET: secret };
   const child: ChildProcess = spawn(process.execPath, [program, 'listen', ...args], { env, stdio: 'pipe' });
   onTestFinished(() => void child.kill());
   const lines: string[] = [];

@@ -112,8 +112,9 @@ async function run(
 ): Promise<string> {
   const copy = join(projectFolder, file);
   await copyFile(join(examplesFolder, file), copy);
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const running = promisify(execFile)(command, [...options, copy], {
-    env: { PATH: process.env.PATH, ...variables },
+    env: { PATH, NODE_COMPILE_CACHE, ...variables },
     timeout: waitLimitMs,
   });
   // A program that does not read its input may end before the input is written.

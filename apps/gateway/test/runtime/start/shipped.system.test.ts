@@ -232,9 +232,10 @@ test.skipIf(mustSkip('the roles of compose.yaml', missing('psql')))(
       MIGRATE: 'off',
     });
     expect([code, stderr]).toEqual([1, expect.stringContaining('order_gateway_owner')]);
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
     const payments = (service: object, ...args: string[]) =>
       run(process.execPath, [join(root, checkoutMigrateCommand[1] ?? ''), ...args], {
-        env: { PATH: process.env.PATH, DATABASE_URL: urlOf(Object(service)), MIGRATE: 'off' },
+        env: { PATH, NODE_COMPILE_CACHE, DATABASE_URL: urlOf(Object(service)), MIGRATE: 'off' },
       });
     await expect(payments(checkout, 'list')).rejects.toMatchObject({ stderr: expect.stringContaining('no schema') });
     await payments(migrateCheckout, 'migrate');
