@@ -410,6 +410,8 @@ test('an attempt that ended never claims the order again, even if its lease had 
   const lease = { attempt: '2/a', endsAtMs: createdAtMs + 11 * minuteMs };
   const ended = [created, started, call(12, { kind: 'end', attempt: '2/a' }, 'replayed')];
   expect(isExplained([...ended, call(13, start('2/a'), 'payment_attempt_ended')], { ...unpaid, lease })).toBe(true);
+  const lost = [created, unanswered(1, start('2/a')), ...ended.slice(2)];
+  expect(isExplained([...lost, call(13, start('2/a'), 'payment_attempt_ended')], { ...unpaid, lease })).toBe(true);
   const endsAgain = { attempt: '2/a', endsAtMs: createdAtMs + 23 * minuteMs };
   expect(isExplained([...ended, call(13, start('2/a'), 'ok')], { ...unpaid, lease: endsAgain })).toBe(false);
   expect(isExplained([created, started, call(13, start('2/a'), 'payment_attempt_ended')], { ...unpaid, lease })).toBe(

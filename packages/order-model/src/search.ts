@@ -55,21 +55,21 @@ export function findUnexplained(history: History): Unexplained | undefined {
       const step = steps[index] as Call;
       const { during, receivedAt } = step;
       const call = receivedAt === Infinity ? { ...step, during: { ...during, toMs: latestMs } } : step;
+      const needsNoOther = call.response !== undefined && call.request.kind !== 'end';
       for (const after of statesAfter(state, call, stored)) {
         const following = { done: done | bit(index), state: after, last: index, previous: part };
         // An optional step without an effect explains nothing, so it is skipped. If a step with a response has no
-        // effect, every explanation can continue with it, so no other step is tried. The step that ends the lease after
-        // a refusal is required, but has no response itself. It may have an effect later instead of now, so other steps
-        // are tried too.
+        // effect, every explanation can continue with it, so no other step is tried. A step that ends a lease may have
+        // an effect later instead of now, with the same response, so other steps are tried too.
         if (after === state && call.receivedAt === Infinity) continue;
-        if (after === state && call.response !== undefined) {
+        if (after === state && needsNoOther) {
           parts.length = 0;
           parts.push(following);
           break;
         }
         parts.push(following);
       }
-      if (call.response !== undefined && parts.at(-1)?.state === state) break;
+      if (needsNoOther && parts.at(-1)?.state === state) break;
     }
     for (const following of parts) {
       const isRequired = (required & bit(following.last)) !== 0n;
