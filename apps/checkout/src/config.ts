@@ -3,6 +3,7 @@ import { nameAndMeaning } from '@order-gateway/command/columns';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { readCheckoutAccount } from '@order-gateway/runtime/checkout-account';
 import { StartError } from '@order-gateway/runtime/process';
 import { trustProxy } from '@order-gateway/runtime/remote-address';
 import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
@@ -66,13 +67,13 @@ const variables = {
   clientId: optional({
     name: 'CHECKOUT_CLIENT_ID',
     help: "the checkout's account at the gateway",
-    defaultText: 'required',
+    defaultText: 'that of start; with DATABASE_URL required',
     ...anyText,
   }),
   clientSecret: optional({
     name: 'CHECKOUT_CLIENT_SECRET',
     help: 'the secret of CHECKOUT_CLIENT_ID',
-    defaultText: 'required',
+    defaultText: 'that of start; with DATABASE_URL required',
     ...anyText,
   }),
   databaseUrl: optional({
@@ -144,11 +145,13 @@ export function readConfig(env: Environment) {
   return { ...values, tracesSampler: tracesSamplerOf(values) };
 }
 
-/** Returns the account at the gateway. Throws an error if it is not configured. */
-export function credentialsOf({ clientId, clientSecret }: Config) {
-  if (!clientId || !clientSecret)
+/** Returns the account at the gateway. Rejects if it is not configured, and `start` created none. */
+export async function findCredentials({ clientId, clientSecret, databaseUrl, dataDir }: Config) {
+  if (clientId && clientSecret) return { clientId, clientSecret };
+  const created = databaseUrl === undefined ? await readCheckoutAccount(dataDir) : undefined;
+  if (created === undefined)
     throw new StartError(
       'CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET are required. Create them with `checkout create`.',
     );
-  return { clientId, clientSecret };
+  return created;
 }

@@ -5,7 +5,7 @@ import { notifySystemd } from '@order-gateway/runtime/systemd';
 import { startTracing } from '@order-gateway/runtime/tracing';
 import manifest from '../package.json' with { type: 'json' };
 import { openCheckout } from './checkout.ts';
-import { credentialsOf, readConfig, startUsage } from './config.ts';
+import { findCredentials, readConfig, startUsage } from './config.ts';
 import { openDatabase } from './store/database.ts';
 import { traceMembers } from './tracing.ts';
 
@@ -15,7 +15,7 @@ await run(async () => {
   if (argument === '--version' || argument === '-V') return void process.stdout.write(`${manifest.version}\n`);
   if (argument !== undefined) throw new UsageError(`Unknown argument ${argument}. Use --help.`);
   const config = readConfig(process.env);
-  const credentials = credentialsOf(config);
+  const credentials = await findCredentials(config);
   const logger = createLogger(standardOutput(), config.logLevel, traceMembers);
   const { version } = manifest;
   const tracing =

@@ -4,7 +4,7 @@ import { createEncryption } from '@order-gateway/runtime/encryption';
 import { expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { paymentsCommands } from '../src/cli/commands.ts';
-import { createProviders } from '../src/providers/all.ts';
+import { createProviders, offeringsOf } from '../src/providers/all.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
@@ -21,7 +21,7 @@ async function run(
   store: Store = world.store,
 ): Promise<string> {
   const lines: string[] = [];
-  const providers = createProviders(store, { baseUrl: () => world.baseUrl, send: stripe.send });
+  const providers = offeringsOf(createProviders(store, { baseUrl: () => world.baseUrl, send: stripe.send }));
   const encryption = createEncryption<string>([testSecretsKey]);
   const program = paymentsCommands((work) => work({ store, providers, encryption }), {
     print: (line) => void lines.push(line),
@@ -36,10 +36,14 @@ test('payments connect, list, test and disconnect manage an account without show
   const { clientId } = world.merchant;
   expect(await run(['list'])).toBe('No account is connected.');
   await expect(run(['test', clientId, 'stripe'])).rejects.toThrow('is not connected with stripe');
-  await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow('PROVIDER must be one of: stripe, mollie.');
+  await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow(
+    'PROVIDER must be one of: stripe, mollie, transfer.',
+  );
   await expect(run(['connect', clientId, 'stripe'], ['rk_live_wrong'])).rejects.toThrow('does not accept the key');
   await expect(run(['connect', clientId, 'stripe'], ['4242'])).rejects.toThrow('not_a_stripe_key');
-  expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toContain('account acct_stand_in (live)');
+  expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toMatch(
+    /account acct_stand_in \(live\)\n {2}webhook path: \/hooks\/con_/,
+  );
   expect(await run(['connect', clientId, 'stripe'], [key])).toBe('Replaced the key of stripe account acct_stand_in.');
   expect(await run(['test', clientId, 'stripe'])).toBe('The key of stripe account acct_stand_in works.');
   const [listed] = await world.store.listConnections(clientId);
@@ -54,11 +58,26 @@ test('payments connect, list, test and disconnect manage an account without show
     ['tester', 'replace_key'],
     ['tester', 'disconnect'],
   ]);
+  expect(log[0]).toMatchObject({ merchant_id: clientId, details: { provider: 'stripe' } });
+  expect(await run(['log'])).toMatch(/ connect +app_\S+ .*provider stripe/);
+});
+
+test('a bank account has no webhooks, and only a live merchant has one', async () => {
+  const account = ['DE89370400440532013000', 'Corner Shop'];
+  const connected = await run(['connect', world.merchant.clientId, 'transfer'], account);
+  expect(connected).toContain('with transfer account DE89');
+  expect(connected).not.toContain('webhook');
+  const testMerchant = `app_test_${'a'.repeat(24)}`;
+  await expect(run(['connect', testMerchant, 'transfer'], account)).rejects.toThrow('This account is for live orders');
+});
+
+test('payments erase needs no gateway', async () => {
+  expect(await run(['erase', 'unknown'])).toBe('Erased the digests of 0 payers.');
 });
 
 test('a live key is never connected with a test merchant', async () => {
   const testMerchant = `app_test_${'a'.repeat(24)}`;
-  await expect(run(['connect', testMerchant, 'stripe'], [key])).rejects.toThrow('This is a live key');
+  await expect(run(['connect', testMerchant, 'stripe'], [key])).rejects.toThrow('This account is for live orders');
 });
 
 test.skipIf(mustSkip('the checkout behind PgBouncer', missing('pgbouncer')))(

@@ -3,6 +3,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
+import { parseClientId } from './commands.ts';
 
 /** What the comparison of payments needs. */
 type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
@@ -23,7 +24,7 @@ export function addCheckCommand(program: Command, withCheck: WithCheck, print: (
   program
     .command('check')
     .description("Compares the providers' payments with the recorded ones, both ways. Changes nothing.")
-    .argument('[CLIENT_ID]', 'only those of this merchant')
+    .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
     .option('--days <N>', 'the payments of the last N days, 1 to 180', parseDays, 7)
     .option('--json', 'print JSON, one object per line')
     .addHelpText('after', differencesHelp)

@@ -6,6 +6,7 @@ import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway
 import type { Command } from 'commander';
 import { accountReader } from '../providers/accounts.ts';
 import type { Account, Offering } from '../providers/provider.ts';
+import { openErasure } from '../store/erasure.ts';
 import { type Connection, newId, type Store } from '../store/store.ts';
 
 /** What the commands work on. */
@@ -52,20 +53,24 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
     .option('--key-file <FILE>', 'the key, and on the next line the webhook secret (default: asks for them)')
     .action((merchantId: string, name: string, { keyFile }: { keyFile?: string }) =>
       withPayments(async ({ store, providers, encryption }) => {
-        const { identify, secretNames = [] } = providerOf(providers, name);
+        const provider = providerOf(providers, name);
+        const { identify, secretNames = [] } = provider;
         if (encryption === undefined) throw new StartError('Set SECRETS_KEY, which encrypts the keys of providers.');
         const values = await readSecrets(secretNames, keyFile);
         const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, values[index] ?? '']));
         const { account, mode, settings = {} } = await tried(identify(secrets));
         if (mode !== modeOf(merchantId))
-          throw new StartError(`This is a ${mode} key, but ${merchantId} is a ${modeOf(merchantId)} merchant.`);
+          throw new StartError(
+            `This account is for ${mode} orders, but ${merchantId} is a ${modeOf(merchantId)} merchant.`,
+          );
         const encrypt = (id: string) => encryption.encrypt(id, Buffer.from(JSON.stringify(secrets)));
         const connectionId = newId('con');
         const found = { merchantId, provider: name, mode, account, settings };
         const connection = { connectionId, ...found, secrets: encrypt(connectionId) };
         if (await store.connect(connection, actor)) {
           print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
-          return print(`  webhook path: /hooks/${connectionId}`);
+          if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
+          return;
         }
         const current = await currentOf(store, merchantId, name);
         if (current.account !== account)
@@ -123,22 +128,44 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
       }),
   );
 
-  program
-    .command('log')
-    .description('Shows who connected and disconnected which accounts, oldest first.')
-    .option('--json', jsonHelp)
-    .action(({ json }: { json?: true }) =>
-      withPayments(async ({ store }) => {
-        const { printRow, end } = startList({ TIME: 23, ACTOR: 20, ACTION: 11, MERCHANT: 0 }, json, print);
-        for (const { at, actor: by, action, merchantId, details } of await store.actions())
-          printRow({ at: at.toISOString(), actor: by, action, details }, displayTime(at), by, action, `${merchantId}`);
-        end('Nothing was connected yet.');
-      }),
-    );
+  addRecordCommands(program, withPayments, { print, actor });
   return program;
 }
 
-function parseClientId(text: string): string {
+/** Adds the commands that show and erase what the checkout has recorded. */
+function addRecordCommands(
+  program: Command,
+  withPayments: WithPayments,
+  { print, actor }: Pick<Output, 'print' | 'actor'>,
+): void {
+  program
+    .command('log')
+    .description('Shows who connected, disconnected, assigned, erased and gave back what, oldest first.')
+    .option('--json', jsonHelp)
+    .action(({ json }: { json?: true }) =>
+      withPayments(async ({ store }) => {
+        const { printRow, end } = startList({ TIME: 23, ACTOR: 20, ACTION: 17, MERCHANT: 33, DETAILS: 0 }, json, print);
+        for (const { at, actor: by, action, merchantId, details } of await store.actions()) {
+          const shown = Object.entries(details).map(([detail, value]) => `${detail} ${value}`);
+          const fields = { at: at.toISOString(), actor: by, action, merchantId, details };
+          printRow(fields, displayTime(at), by, action, `${merchantId}`, shown.join(', '));
+        }
+        end('Nothing was connected yet.');
+      }),
+    );
+  program
+    .command('erase')
+    .description("Erases the digests of an order's payers. `orders erase` erases the order's own data at the gateway.")
+    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order')
+    .action((orderToken: string) =>
+      withPayments(async ({ store }) =>
+        print(`Erased the digests of ${await openErasure(store).eraseOrder(orderToken, actor)} payers.`),
+      ),
+    );
+}
+
+/** Parses the client id of a merchant. */
+export function parseClientId(text: string): string {
   if (isClientId(text)) return text;
   throw new UsageError('CLIENT_ID must be a client id shown by `merchant list`.');
 }

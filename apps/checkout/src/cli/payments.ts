@@ -7,7 +7,7 @@ import { createEncryption } from '@order-gateway/runtime/encryption';
 import { print } from '@order-gateway/runtime/output';
 import { messageOf, run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
-import { type Config, credentialsOf, readConfig } from '../config.ts';
+import { type Config, findCredentials, readConfig } from '../config.ts';
 import { openGateway } from '../gateway/gateway.ts';
 import { accountReader } from '../providers/accounts.ts';
 import { createProviders, offeringsOf } from '../providers/all.ts';
@@ -40,16 +40,18 @@ const withPayments: WithPayments = (work) =>
     await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
   });
 
+const gatewayOf = async (config: Config) => openGateway(config.gatewayGrpcUrl, await findCredentials(config));
+
 /** For the import of statements too. */
 const withGateway: WithRefunds = (work) =>
-  withStore((store, config) => work({ store, gateway: openGateway(config.gatewayGrpcUrl, credentialsOf(config)) }));
+  withStore(async (store, config) => work({ store, gateway: await gatewayOf(config) }));
 
 const withCheck: WithCheck = (work) =>
   withStore(async (store, config) => {
     const keys = await findSecretsKeys(config);
     const accountOf = accountReader(store, keys && createEncryption<string>(keys));
     const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
-    const gateway = openGateway(config.gatewayGrpcUrl, credentialsOf(config));
+    const gateway = await gatewayOf(config);
     await inBackground(() => work({ store, gateway, providers, accountOf }));
   });
 

@@ -4,7 +4,6 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
 import { type ImportDeps, openImport } from '../statements/import.ts';
 import { StatementError } from '../statements/statement.ts';
-import { openErasure } from '../store/erasure.ts';
 
 /** Opens what the import needs for a command, and closes it afterwards. */
 export type WithImport = (work: (deps: ImportDeps) => Promise<void>) => Promise<void>;
@@ -71,16 +70,6 @@ export function addStatementCommands(program: Command, withImport: WithImport, {
           throw new StartError(`The entry ${creditId} was not recorded: ${state === 'OWED' ? 'owed, ' : ''}${reason}.`);
         print(`Recorded the entry ${creditId} as the payment of the order ${orderId}.`);
       }),
-    );
-
-  program
-    .command('erase')
-    .description("Erases the digests of an order's payers. `orders erase` erases the order's own data at the gateway.")
-    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order')
-    .action((orderToken: string) =>
-      withImport(async ({ store }) =>
-        print(`Erased the digests of ${await openErasure(store).eraseOrder(orderToken, actor)} payers.`),
-      ),
     );
 }
 

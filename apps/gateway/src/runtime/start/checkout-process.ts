@@ -1,29 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { readCheckoutAccount, writeCheckoutAccount } from '@order-gateway/runtime/checkout-account';
 import type { Logger } from '@order-gateway/runtime/logger';
 
 const root = join(import.meta.dirname, '../../../../..');
 
-/** The file from which the next start reads the checkout's credentials. Only its owner can read it. */
-const fileName = 'checkout-account.json';
-
 /** Returns the checkout's account at this gateway. The first start creates it. */
 async function findOrCreateAccount(url: string, dataDir: string): Promise<Credentials> {
-  const path = join(dataDir, fileName);
   const accounts = openAccountAdmin({ url, actor: 'start' });
   try {
-    const stored = await readFile(path, 'utf8')
-      .then((text): Partial<Credentials> => Object(JSON.parse(text)))
-      .catch((): Partial<Credentials> => ({}));
-    const { clientId, clientSecret } = stored;
-    if (clientId && clientSecret && (await accounts.listSecrets(clientId))) return { clientId, clientSecret };
+    const stored = await readCheckoutAccount(dataDir);
+    if (stored !== undefined && (await accounts.listSecrets(stored.clientId))) return stored;
     const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
-    await writeFile(path, `${JSON.stringify(credentials, null, 2)}\n`, { mode: 0o600 });
+    await writeCheckoutAccount(dataDir, credentials);
     return credentials;
   } finally {
     await accounts.close();

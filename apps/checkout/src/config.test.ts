@@ -1,0 +1,17 @@
+import { writeCheckoutAccount } from '@order-gateway/runtime/checkout-account';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../tools/test-resources.ts';
+import { findCredentials, readConfig } from './config.ts';
+
+test('beside the embedded database, the account is that of `start`, unless the variables name one', async () => {
+  const dataDir = await temporaryFolder();
+  const find = (variables: Readonly<Record<string, string>>) =>
+    findCredentials(readConfig({ DATA_DIR: dataDir, ...variables }));
+  await expect(find({})).rejects.toThrow('CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET are required');
+  const account = { clientId: 'chk_1', clientSecret: 'sk_1' };
+  await writeCheckoutAccount(dataDir, account);
+  expect(await find({})).toEqual(account);
+  const named = { CHECKOUT_CLIENT_ID: 'chk_2', CHECKOUT_CLIENT_SECRET: 'sk_2' };
+  expect(await find(named)).toEqual({ clientId: 'chk_2', clientSecret: 'sk_2' });
+  await expect(find({ DATABASE_URL: 'postgres://localhost/checkout' })).rejects.toThrow('are required');
+});
