@@ -24,17 +24,40 @@ const descriptions: Readonly<Record<string, string>> = {
   'test:mutation': 'Changes the code in one place at a time, and counts the changes that no test detects.',
 };
 
+/** The programs that export their command, so that its help text needs no process. */
+export const isCli = (file: string) => file.includes('/cli/');
+
+/** Returns the file of a script's program, or `undefined` if the script runs no program with a help text. */
+export const programOf = (script: string): string | undefined => /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script)?.[1];
+
+const helpTexts = new Map<string, Promise<string>>();
+
+/** Returns the output of a program with `--help`. Starts each program once. */
+export function helpOf(file: string): Promise<string> {
+  return helpTexts.getOrInsertComputed(file, async () => {
+    if (isCli(file)) return (await import(/* @vite-ignore */ `../${file}`)).program.helpInformation();
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    // The other variables are omitted, so that the terminal does not determine the width.
+    const env = { PATH, NODE_COMPILE_CACHE };
+    return (await promisify(execFile)(process.execPath, [file, '--help'], { env })).stdout;
+  });
+}
+
 /** Returns the first sentence in the help text of a script's program, or the description of the command. */
 async function describeCommand(name: string, script: string): Promise<string> {
-  const [, file] = /^node .*?(apps\/\w+\/src\/\S+)$/.exec(script) ?? [];
+  const file = programOf(script);
   if (file === undefined) return descriptions[name] ?? script;
-  const { stdout } = await promisify(execFile)(process.execPath, [file, '--help']);
-  const [, paragraph = ''] = stdout.split('\n\n');
+  const [, paragraph = ''] = (await helpOf(file)).split('\n\n');
   return /^.*?\.(?=\s|$)/.exec(paragraph.replaceAll(/\s+/g, ' '))?.[0] ?? paragraph;
 }
 
-const { scripts } = manifest;
-const commands = Object.entries(scripts).filter(([name]) => !name.startsWith('pnpm:') && !(name.slice(3) in scripts));
-for (const [name, script] of commands) {
-  process.stdout.write(`${name.padEnd(18)}${await describeCommand(name, script)}\n`);
+/** Returns a line for each command of package.json. */
+export async function describeCommands(): Promise<string[]> {
+  const { scripts } = manifest;
+  const commands = Object.entries(scripts).filter(([name]) => !name.startsWith('pnpm:') && !(name.slice(3) in scripts));
+  const lines: string[] = [];
+  for (const [name, script] of commands) lines.push(`${name.padEnd(18)}${await describeCommand(name, script)}`);
+  return lines;
 }
+
+if (import.meta.main) process.stdout.write(`${(await describeCommands()).join('\n')}\n`);
