@@ -20,8 +20,11 @@ import { orders } from './schema.ts';
 const cachedMs = 10_000;
 const cachedMax = 100_000;
 
-/** A server that takes longer than this, several times as long as on a busy machine, is not waited for. */
-const lateAfterMs = 250;
+/**
+ * A server that takes longer than this is not waited for. A call that ends only after this is collected with the next
+ * one, so the limit is longer than the claims of a busy server take, and shorter than the timeout of a statement.
+ */
+const lateAfterMs = 1_000;
 
 interface FoundServer {
   readonly kind: 'found';
@@ -53,10 +56,10 @@ export interface OnServers<Opened> extends Closable {
     use: (opened: Opened, timeoutMs: number) => Promise<Outcome>,
   ): Promise<Outcome | StoreFailure>;
   /**
-   * Returns a function that makes a call to what each server has, at the same time, and returns the outcomes. It does
-   * not wait longer than `waitMs`, by default {@link lateAfterMs}: the outcome of such a call is returned by a later call of the function, and until then,
-   * the server gets no other. So a lost or hanging server delays only its own merchants. `use` also gets the server's
-   * share of all merchants. Rejects if one of the calls does, or if the servers can't be read.
+   * Returns a function that makes a call to what each server has, at the same time, and returns the outcomes. It waits
+   * up to `waitMs`, by default {@link lateAfterMs}. The outcome of a late call is returned by a later call of the
+   * function, and until then, the server gets no other. So a lost or hanging server delays only its own merchants. `use`
+   * also gets the server's share of all merchants. Rejects if one of the calls does, or if the servers can't be read.
    */
   onEach<Input, Outcome>(
     use: (opened: Opened, input: Input, share: number) => Promise<Outcome>,
