@@ -252,9 +252,12 @@ test('after a crash between the report and its storage, an equal payment of anot
   const reference = await createOrder();
   const path = join(folder, 'crash.xml');
   await writeFile(path, statementXml([payBy(reference, { reference: 'A' })], { account }));
-  const isDead = () => recorded.length > 0;
+  const unlessDead = <Result>(work: () => Promise<Result>) =>
+    recorded.length > 0 ? Promise.reject(new Error('crashed')) : work();
   const dying: ImportDeps['store'] = {
-    run: (statement) => (isDead() ? Promise.reject(new Error('crashed')) : store.run(statement)),
+    run: (statement) => unlessDead(() => store.run(statement)),
+    first: (statement) => unlessDead(() => store.first(statement)),
+    log: (...entry) => unlessDead(() => store.log(...entry)),
   };
   await expect(Array.fromAsync(openImport({ store: dying, gateway }).importFile(path, false))).rejects.toThrow(
     'crashed',

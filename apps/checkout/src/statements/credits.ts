@@ -1,6 +1,5 @@
 import { and, asc, eq, gt, gte, inArray, max, ne, sql } from 'drizzle-orm';
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { auditLog, connections, credits, statements } from '../store/schema.ts';
+import { connections, credits, statements } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Statement } from './statement.ts';
 
@@ -17,11 +16,9 @@ const duplicateDays = 5;
 const numberDays = 100;
 
 /** Opens what the checkout stores of statements. */
-export function openCredits(store: Pick<Store, 'run'>) {
-  const { run } = store;
-  const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => (await run(statement))[0];
+export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
   return {
-    ...statementsOf(store),
+    ...statementsOf({ run, first }),
 
     /** Stores a credit unless it is known. Returns it as it is stored. */
     async add(credit: NewCredit): Promise<StoredCredit | undefined> {
@@ -89,16 +86,11 @@ export function openCredits(store: Pick<Store, 'run'>) {
           .orderBy(asc(credits.creditId))
           .limit(limit),
       ),
-
-    /** Stores that a person assigned a credit to an order. */
-    logAssignment: (actor: string, merchantId: string, details: Readonly<Record<string, string>>) =>
-      run((db) => db.insert(auditLog).values({ actor, action: 'assign', merchantId, details })),
   };
 }
 
 /** Returns what is stored of the statements themselves. */
-function statementsOf({ run }: Pick<Store, 'run'>) {
-  const first = async <Row>(statement: (db: PostgresJsDatabase) => Promise<Row[]>) => (await run(statement))[0];
+function statementsOf({ run, first }: Pick<Store, 'run' | 'first'>) {
   return {
     /** Returns the kind of the statements that were read since the account was last connected. */
     kindOf: async (account: string) => {

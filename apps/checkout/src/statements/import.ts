@@ -25,7 +25,7 @@ type Report = Pick<Outcome, 'state' | 'reason' | 'orderId'>;
 
 /** What the import needs. */
 export interface ImportDeps {
-  readonly store: Pick<Store, 'run'>;
+  readonly store: Pick<Store, 'run' | 'first' | 'log'>;
   readonly gateway: Pick<Gateway, 'resolve' | 'start' | 'recordTransfer'>;
 }
 
@@ -125,7 +125,7 @@ export function openImport(deps: ImportDeps) {
       if (order.orderStatus === OrderStatus.PAID || order.orderStatus === OrderStatus.CANCELLED)
         return { state: 'LISTED', reason: 'order_not_payable' };
       const { paymentId } = credit;
-      await credits.logAssignment(actor, order.merchantId, { payment_id: paymentId, order_id: order.orderId });
+      await store.log(actor, 'assign', order.merchantId, { payment_id: paymentId, order_id: order.orderId });
       return reportAndStore(credit, orderToken);
     },
 

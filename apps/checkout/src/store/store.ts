@@ -69,6 +69,7 @@ export function openStore({ url }: { readonly url: string }) {
     (await run(statement))[0];
   return {
     run,
+    first,
     close: () => client.close(),
     ...findAttempts({ run, first }),
     ...changeAttempts({ run, first }),

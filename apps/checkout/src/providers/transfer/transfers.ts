@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 import { transfer } from './transfer.ts';
 
 /** Opens the transfers that customers chose, and the accounts to which they are made. */
-export function openTransfers({ run }: Pick<Store, 'run'>) {
+export function openTransfers({ run, first }: Pick<Store, 'run' | 'first'>) {
   const isAccount = (account: string) => and(eq(connections.provider, transfer.name), eq(connections.account, account));
   return {
     /** Stores the reference of an order whose customer chose a transfer. */
@@ -12,10 +12,7 @@ export function openTransfers({ run }: Pick<Store, 'run'>) {
       run((db) => db.insert(transfers).values(chosen).onConflictDoNothing()),
 
     /** Returns the transfer with a reference. */
-    find: async (reference: string) => {
-      const rows = await run((db) => db.select().from(transfers).where(eq(transfers.reference, reference)));
-      return rows[0];
-    },
+    find: (reference: string) => first((db) => db.select().from(transfers).where(eq(transfers.reference, reference))),
 
     /** Returns the transfers with one of these references to merchants who have, or had, connected the account. */
     findTo: (account: string, references: readonly string[]) =>
