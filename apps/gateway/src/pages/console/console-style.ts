@@ -31,6 +31,8 @@ label { display: grid; gap: 0.25rem; font-size: 0.9375rem; }
 input, select, textarea { font: inherit; inline-size: 100%; min-inline-size: 0; padding: 0.5rem 0.625rem; border: 1px solid var(--soft); border-radius: 0.5rem; background: var(--card); color: var(--ink); }
 fieldset { border: none; padding: 0; min-inline-size: 0; display: grid; gap: 0.5rem; }
 legend { padding: 0; font-size: 0.9375rem; margin-block-end: 0.5rem; }
+/* Each value has the direction of its own text: an address runs from left to right on every page. */
+input, textarea { unicode-bidi: plaintext; }
 .box { display: flex; gap: 0.5rem; align-items: center; }
 .box input { inline-size: auto; }
 [aria-invalid="true"] { border: 2px solid var(--bad); }
@@ -44,7 +46,7 @@ legend { padding: 0; font-size: 0.9375rem; margin-block-end: 0.5rem; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; inline-size: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: start; color: var(--soft); font-weight: 400; font-size: 0.875rem; }
-th, td { border-block-end: 1px solid var(--line); padding: 0.625rem 1rem 0.625rem 0; vertical-align: top; }
+th, td { border-block-end: 1px solid var(--line); padding-block: 0.625rem; padding-inline: 0 1rem; vertical-align: top; }
 td .button { padding: 0; border: none; white-space: nowrap; font-weight: 400; }
 .number { text-align: end; white-space: nowrap; }
 td time, .badge { white-space: nowrap; }
@@ -62,6 +64,8 @@ ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
 .paid { --series: var(--paid); } .open { --series: var(--open); } .expired { --series: var(--expired); } .refused { --series: var(--bad); }
 .chart svg { display: block; inline-size: 100%; block-size: 10rem; margin-block: 0.25rem; }
 .chart rect { fill: var(--series); stroke: var(--card); vector-effect: non-scaling-stroke; }
+/* The days run in the direction of the text, as their labels do. */
+[dir="rtl"] .chart svg { transform: scaleX(-1); }
 .chart path { stroke: var(--soft); vector-effect: non-scaling-stroke; }
 .axis { display: flex; justify-content: space-between; }
 .note { white-space: pre-wrap; }
@@ -71,7 +75,7 @@ ol.timeline { list-style: none; padding: 0; display: grid; gap: 0.75rem; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }
   tr { border-block-end: 1px solid var(--line); padding-block: 0.625rem; }
-  td { border: none; padding: 0.125rem 0; }
+  td { border: none; padding-block: 0.125rem; padding-inline: 0; }
   .number { text-align: start; }
   .number, td time { white-space: normal; }
   [data-label]::before { content: attr(data-label) ": "; color: var(--soft); }

@@ -36,7 +36,7 @@ export function fieldOf({ name, label, value, errors = [], type = 'text', ...fie
 ${text}</textarea>`
       : html`<input type="${type}"${type === 'file' ? '' : html` value="${text}"`}${attributes}>`;
   return html`<div${field.isWide ? html` class="wide"` : ''}><label><span>${label}</span> ${input}</label>${
-    error === undefined ? '' : html`<p class="error" id="${name}-error">${error.message} (${error.code})</p>`
+    error === undefined ? '' : html`<p class="error" dir="auto" id="${name}-error">${error.message} (${error.code})</p>`
   }</div>`;
 }
 

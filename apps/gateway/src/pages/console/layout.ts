@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { formatTime } from '@order-gateway/domain/orders';
 import { type Html, htmlPage } from '@order-gateway/pages/html-page';
-import { localTime, type PageLanguage } from '@order-gateway/pages/localization';
+import { directionOf, localTime, type PageLanguage } from '@order-gateway/pages/localization';
 import { contentSecurityPolicy, hashSource } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
 import Negotiator from 'negotiator';
@@ -25,13 +25,8 @@ export function languageFor(acceptLanguage: string | undefined): ConsoleLanguage
   return languages.find((language) => language === preferred) ?? languages[0];
 }
 
-/** A text that is not translated yet is shown in English. */
-const textsByLanguage = new Map<ConsoleLanguage, ConsoleTexts>(
-  languages.map((language) => [language, { ...texts.en, ...texts[language] }]),
-);
-
 export function textsIn(language: ConsoleLanguage): ConsoleTexts {
-  return textsByLanguage.get(language) ?? texts.en;
+  return texts[language];
 }
 
 /** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts. */
@@ -88,4 +83,16 @@ export function timeOf(ms: number, language: ConsoleLanguage): Html {
 export function filled(text: string, values: Readonly<Record<string, string | number | Html>>): Html {
   const parts = text.split(/\{([a-z]+)\}/);
   return html`${parts.map((part, index) => (index % 2 === 0 ? part : html`<bdi>${values[part] ?? ''}</bdi>`))}`;
+}
+
+/**
+ * Fills the placeholders of a title. A title has no markup, so U+2068 and U+2069 isolate the direction of the values in
+ * a language that is written from right to left: otherwise, the ID `2026-1001` would be shown as `1001-2026`.
+ */
+export function filledTitle(text: string, values: Readonly<Record<string, string>>, language: ConsoleLanguage): string {
+  const isRightToLeft = directionOf(language) === 'rtl';
+  return text.replaceAll(/\{([a-z]+)\}/g, (_, name: string) => {
+    const value = values[name] ?? '';
+    return isRightToLeft ? `\u2068${value}\u2069` : value;
+  });
 }

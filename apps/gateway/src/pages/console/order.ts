@@ -9,7 +9,7 @@ import { customerOf } from '../../operations/payments.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { hasQrCode } from '../payment-page/payment-page.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
-import { filled } from './layout.ts';
+import { filled, filledTitle } from './layout.ts';
 import { timelineOf } from './order-timeline.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
@@ -31,7 +31,7 @@ export const orderPages: readonly Page[] = [
 export const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
 
 async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): Promise<Response> {
-  const { texts, merchant, mayManage, link } = visit;
+  const { texts, language, merchant, mayManage, link } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
@@ -54,7 +54,7 @@ ${mayManage && isUnpaid && merchant.mode === 'test' ? simulateForm(visit, order)
 <dl>${detailsOf(visit, order)}</dl>
 </div>
 ${mayManage ? (personalData ?? personalDataForm(visit, order)) : ''}`;
-  return page(`${texts.order} ${order.order_id}`, content, failure);
+  return page(filledTitle(`${texts.order} {order}`, { order: order.order_id }, language), content, failure);
 }
 
 /** Renders the payment link, the ways to send it, its QR code, and a message to send to the customer. */
@@ -145,7 +145,7 @@ ${customer === undefined ? html`<p>${texts.personalDataErased}</p>` : html`<dl>$
 }
 
 async function confirmCancellation(visit: Visit): Promise<Response> {
-  const { texts, link, formToken } = visit;
+  const { texts, language, link, formToken } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
@@ -153,10 +153,7 @@ async function confirmCancellation(visit: Visit): Promise<Response> {
 <p>${filled(texts.cancelText, { amount: amountOf(visit, order) })}</p>
 <p class="actions"><button class="button danger">${texts.cancel}</button><a href="${link(orderPath(order))}">${texts.keep}</a></p>
 </form>`;
-  return page(
-    texts.cancelTitle.replace('{order}', () => order.order_id),
-    content,
-  );
+  return page(filledTitle(texts.cancelTitle, { order: order.order_id }, language), content);
 }
 
 function cancelOrder(visit: Visit): Promise<Response> {
@@ -167,7 +164,7 @@ function cancelOrder(visit: Visit): Promise<Response> {
 
 /** Asks for the payment, which the merchant has received outside any checkout system. */
 async function confirmPayment(visit: Visit): Promise<Response> {
-  const { texts, link, formToken, deps } = visit;
+  const { texts, language, link, formToken, deps } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
@@ -179,10 +176,7 @@ async function confirmPayment(visit: Visit): Promise<Response> {
 <p><label>${texts.paymentNote} <input name="payment_note" maxlength="1000" autocomplete="off"></label></p>
 <p class="actions"><button class="button">${texts.markPaid}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
-  return page(
-    texts.markPaidTitle.replace('{order}', () => order.order_id),
-    content,
-  );
+  return page(filledTitle(texts.markPaidTitle, { order: order.order_id }, language), content);
 }
 
 function recordPayment(visit: Visit): Promise<Response> {

@@ -89,7 +89,7 @@ ${field('created_to', texts.to, { type: 'datetime-local' })}
 ${field('metadata_key', texts.metadataKey)}
 ${field('metadata_value', texts.metadataValue)}
 </div>
-${metadataError === undefined ? '' : html`<p class="error">metadata ${metadataError.message} (${metadataError.code})</p>`}
+${metadataError === undefined ? '' : html`<p class="error" dir="auto">metadata ${metadataError.message} (${metadataError.code})</p>`}
 <p class="actions"><button class="button main">${texts.apply}</button><a href="${link('/orders')}">${texts.clear}</a></p>
 </form>
 </details>`;

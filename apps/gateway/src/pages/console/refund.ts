@@ -10,7 +10,7 @@ import type { OrderRecord } from '../../operations/orders.ts';
 import { findPaid } from '../../operations/refunds.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { fieldOf } from './forms.ts';
-import { filled } from './layout.ts';
+import { filled, filledTitle } from './layout.ts';
 import { actOn, orderOf } from './order.ts';
 import { amountOf, orderPath } from './orders.ts';
 import { explainAmount, typedAmount } from './typed-amount.ts';
@@ -64,7 +64,7 @@ function typedForm(amount: AmountHundredths): string {
 }
 
 function amountPage(visit: Visit, order: OrderRecord, typed: string | null, failure?: Failure): Response {
-  const { texts, link } = visit;
+  const { texts, language, link } = visit;
   const errors = explainAmount(failure, 'refund_amount', typed, texts.amountForm);
   const label = `${texts.refundAmount} (${order.order_currency})`;
   const field = fieldOf({ name: 'refund_amount', label, value: typed, errors, inputMode: 'decimal' });
@@ -73,16 +73,12 @@ function amountPage(visit: Visit, order: OrderRecord, typed: string | null, fail
 ${field}
 <p class="actions"><button class="button">${texts.continue}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
-  return page(
-    texts.refundTitle.replace('{order}', () => order.order_id),
-    content,
-    failure,
-  );
+  return page(filledTitle(texts.refundTitle, { order: order.order_id }, language), content, failure);
 }
 
 /** Repeats what is given back, under an id that makes it safe to send the form twice. */
 function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundredths): Response {
-  const { texts, form, formToken, link, merchant } = visit;
+  const { texts, language, form, formToken, link, merchant } = visit;
   const shown = amountOf(visit, { ...order, order_amount: Number(formatAmount(amount)) });
   const values = { amount: shown, order: order.order_id };
   const text = order.payment_method === 'manual' ? texts.confirmManualRefundText : texts.confirmRefundText;
@@ -94,8 +90,7 @@ function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundre
 ${merchant.mode === 'test' ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
 <p class="actions"><button class="button danger">${texts.refundButton.replace('{amount}', () => shown)}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
-  const title = texts.confirmRefundTitle.replace('{amount}', () => shown).replace('{order}', () => order.order_id);
-  return page(title, content);
+  return page(filledTitle(texts.confirmRefundTitle, values, language), content);
 }
 
 function refundOrder(visit: Visit): Promise<Response> {

@@ -87,7 +87,7 @@ export function failurePage(
 }
 
 export function failureText(failure: Failure): Html {
-  return html`${errorCatalogue[failure.kind].title}: ${failureDetail(failure)}`;
+  return html`<bdi>${errorCatalogue[failure.kind].title}: ${failureDetail(failure)}</bdi>`;
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
 import type { DeliveryResponse, EndpointResponse } from '../../operations/webhooks.ts';
 import { fieldOf } from './forms.ts';
-import { filled, timeOf } from './layout.ts';
+import { filled, filledTitle, timeOf } from './layout.ts';
 import { failurePage, failureText, type Page, page, type Response, redirect, type Visit } from './visit.ts';
 
 const { method } = WebhookService;
@@ -82,7 +82,7 @@ async function createEndpoint(visit: Visit): Promise<Response> {
 }
 
 async function endpointPage(visit: Visit, notice: Html | '' = '', failure?: Failure): Promise<Response> {
-  const { texts, perform, mayManage } = visit;
+  const { texts, language, perform, mayManage } = visit;
   const id = visit.params.id ?? '';
   const found = await perform<Endpoint>(method.getWebhookEndpoint, { id });
   if (!found.ok) return failurePage(visit, found.failure);
@@ -97,7 +97,7 @@ ${endpoint.signs_returns ? html`<p class="soft">${texts.signsReturns}</p>` : ''}
 ${mayManage ? endpointActions(visit, endpoint) : ''}
 </div>
 ${deliveries}`;
-  return page(endpoint.url, content, failure);
+  return page(filledTitle('{url}', { url: endpoint.url }, language), content, failure);
 }
 
 function endpointActions({ texts, link, formToken }: Visit, { id, status }: EndpointResponse): Html {
