@@ -32,7 +32,7 @@ input, select, textarea { font: inherit; inline-size: 100%; min-inline-size: 0; 
 fieldset { border: none; padding: 0; min-inline-size: 0; display: grid; gap: 0.5rem; }
 legend { padding: 0; font-size: 0.9375rem; margin-block-end: 0.5rem; }
 /* Each value has the direction of its own text: an address runs from left to right on every page. */
-input, textarea { unicode-bidi: plaintext; }
+input:not([type="file"], [type^="date"]), textarea { unicode-bidi: plaintext; }
 .box { display: flex; gap: 0.5rem; align-items: center; }
 .box input { inline-size: auto; }
 [aria-invalid="true"] { border: 2px solid var(--bad); }
