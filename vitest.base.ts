@@ -32,7 +32,7 @@ const longest = [
   'workers/workers',
   'cli/restore-drill',
   'start/shipped',
-  'documentation/examples',
+  'clients/examples',
   'orders/create-order.failures',
   'http/tls',
   'telemetry/log-output',
@@ -96,7 +96,7 @@ const longModes = ['faults', 'slow'];
  * - `src/**\/*.test.ts`: unit tests, in-process, without PostgreSQL, sockets, processes or browsers (`test:unit`).
  * - `test/**\/*.test.ts`: in-process too, but with PostgreSQL and sockets (`turbo test`, with the unit tests).
  * - `test/**\/*.system.test.ts`: programs, browsers, servers of a test's own, proxies and Citus (`turbo test:system`).
- * - `test/documentation/**`: what the documentation says, including its examples (`turbo test:documentation`).
+ * - `test/documentation/**`: what the documentation says (`turbo test:documentation`).
  * - `test/**\/*.faults.test.ts`: the complete fault suite (`pnpm test:faults`). `pnpm test` runs a short form of it.
  * - `test/**\/*.real.test.ts`: providers of payments themselves (`test:stripe`, `test:mollie`).
  * - `test/**\/*.slow.test.ts`: soak tests, long fuzz runs and the bench, which end by themselves (`pnpm test:slow`).

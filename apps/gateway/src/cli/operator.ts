@@ -8,13 +8,16 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { createPing, createSender } from '../background/send.ts';
 import type { Members } from '../calls/operation.ts';
-import { callTimeoutMs, webhookLimits } from '../limits.ts';
+import { webhookLimits } from '../limits.ts';
 import { brandOperations } from '../operations/brands.ts';
 import { createCheckLogo } from '../operations/logos/check-logo.ts';
 import type { OperationDeps } from '../operations/service.ts';
 import { webhookOperations } from '../operations/webhooks.ts';
 import { createSigningSecrets, reencryptAll } from '../runtime/secrets/signing-secrets.ts';
 import { baseUrlOf, unknownAccount, withDatabase } from './with-database.ts';
+
+/** A command has more time than a call, because a person waits for it and the machine may be busy. */
+const commandTimeoutMs = 60_000;
 
 /** Performs operations of the API for merchants, as an operator. */
 export interface Operator {
@@ -72,7 +75,7 @@ export function openOperator(
           clientSecret: '',
           isStrict: false,
           waitMs: 0,
-          timeLeftMs: () => callTimeoutMs,
+          timeLeftMs: () => commandTimeoutMs,
           concerns() {},
           pause: (wait) => wait(new AbortController().signal),
         });

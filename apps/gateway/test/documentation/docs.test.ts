@@ -11,6 +11,7 @@ import {
   transitions,
 } from '@order-gateway/domain/orders';
 import { pageLimit } from '@order-gateway/domain/requests';
+import { endpointsMax, redeliveredMax } from '@order-gateway/domain/webhooks';
 import { pageLanguages } from '@order-gateway/pages/localization';
 import { expect, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
@@ -93,15 +94,18 @@ test('the index of the decision records links each of them', async () => {
 });
 
 test('limits, defaults and lists that the docs state match the code', async () => {
-  const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md'];
-  const [orders = '', operations = '', paymentPage = '', states = ''] = await Promise.all(
-    files.map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),
+  const files = ['creating-orders.md', 'operations.md', 'payment-page.md', 'order-states.md', 'events.md'];
+  const webhookService = '../proto/gateway/v1/webhook_service.proto';
+  const [orders = '', operations = '', paymentPage = '', states = '', events = '', webhooks = ''] = await Promise.all(
+    [...files, webhookService].map(async (file) => (await readFile(new URL(file, docs), 'utf8')).replace(/\s+/g, ' ')),
   );
   const amountMax = Number(formatAmount(amountHundredthsMax)).toLocaleString('en');
   expect(orders).toContain(`at most ${amountMax}, `);
   expect(orders).toContain(`: ${orderCurrencyCodes.length} codes`);
   expect(states).toContain(`at most ${lateDays.byDefault * 24} hours after it`);
   expect(orders).toContain(`at most \`limit\` items: 1 to ${pageLimit.max}, ${pageLimit.byDefault} by default`);
+  expect(events).toContain(`**Endpoints.** You can have up to ${endpointsMax}.`);
+  expect(webhooks).toContain(`Queues up to ${redeliveredMax.toLocaleString('en')} deliveries to the endpoint`);
   expect(operations).toContain(`An account has up to ${liveSecretsMax} secrets that work`);
   expect(operations).toContain(`A call has ${callTimeoutMs / 1_000} seconds in total`);
   expect(operations).toContain(`calls in flight get ${drainTimeoutMs / 1_000} seconds to finish`);
