@@ -1,11 +1,14 @@
-import { expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { createExampleProvider } from '../testing/example-provider.ts';
 import { useWorld } from './helpers/world.ts';
 
 // The example of docs/architecture.md takes the place of Mollie's folder, so that the list of all providers, the pages,
 // the sweep and the refunds find it as they find any provider.
 
+// The files of a run share their modules, so those that import the list are loaded again here, and after this file.
+vi.hoisted(() => vi.resetModules());
 vi.mock(import('../src/providers/mollie/mollie.ts'), async () => ({ createMollieProvider: createExampleProvider }));
+afterAll(() => void vi.resetModules());
 
 interface Session extends Record<string, unknown> {
   readonly refunds: object[];
