@@ -1,5 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { StoreFailure } from '@order-gateway/domain/result';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { getTableName, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from './batches/batch-queue.ts';
@@ -115,8 +116,8 @@ export function openOnServers<Opened extends Closable>(
 
 /**
  * Returns a function that makes a call for each item, unless one with its key is in flight, and returns the outcomes of
- * all calls that have ended, each once. Waits up to `waitMs` for the calls that it makes. If a call was rejected, it rejects, and
- * keeps the other outcomes.
+ * all calls that have ended, each once. Waits up to `waitMs` for the calls that it makes. If a call was rejected, it
+ * rejects, and keeps the other outcomes.
  */
 function collectOutcomes<Item, Outcome>(keyOf: (item: Item) => unknown, waitMs: number) {
   const inFlight = new Set<unknown>();
@@ -135,10 +136,7 @@ function collectOutcomes<Item, Outcome>(keyOf: (item: Item) => unknown, waitMs: 
           inFlight.delete(keyOf(item));
         }
       });
-    const { promise: isLate, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, waitMs);
-    await Promise.race([Promise.all(made), isLate]);
-    clearTimeout(timer);
+    await settledWithin(waitMs, Promise.all(made));
     if (failures.length > 0) throw failures.shift();
     return ended.splice(0);
   };

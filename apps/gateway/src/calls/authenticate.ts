@@ -10,8 +10,8 @@ import {
 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { credentialLimits } from '../limits.ts';
-import { settledWithin } from '../runtime/settled-within.ts';
 import { storageFailure } from './store-failure.ts';
 
 export interface AuthenticateDeps {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import { settledWithin } from '../runtime/settled-within.ts';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import type { Admission, Permit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
 import { type BodyReading, bodyFailure, type ReadBody } from './body/call-body.ts';

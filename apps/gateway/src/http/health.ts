@@ -4,8 +4,8 @@ import { version } from '../runtime/telemetry/version.ts';
 
 /**
  * Adds two routes. `GET /health/live` shows that the process responds. `GET /health/ready` returns 503 if the process
- * should not get new calls, and the share of merchants that are served. Both return the version. Neither is logged as a call, because orchestrators send them every
- * few seconds. Neither response may be cached.
+ * should not get new calls, and the share of merchants that are served. Both return the version. Neither is logged as a
+ * call, because orchestrators send them every few seconds. Neither response may be cached.
  */
 export function healthRoutes(app: FastifyInstance, readiness: Pick<Readiness, 'isReady' | 'servedRatio'>): void {
   const serve = (path: string, check: () => Promise<boolean>, read = async () => ({})) =>

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { type Logo, type LogoType, logoLimits } from '@order-gateway/domain/accounts';
 import type { BrokenRule } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { imageSize } from 'image-size';
 import { retryAfter, storageFailure } from '../../calls/store-failure.ts';
 import { logoCheckLimits } from '../../limits.ts';
-import { settledWithin } from '../../runtime/settled-within.ts';
 import type { CheckLogo } from '../service.ts';
 
 const typeOf: Readonly<Record<string, LogoType>> = { png: 'png', jpg: 'jpeg', webp: 'webp' };

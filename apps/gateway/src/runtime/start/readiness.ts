@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WriteCheckResult } from '@order-gateway/postgres/connections';
 import type { Logger } from '@order-gateway/runtime/logger';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from '../../limits.ts';
-import { settledWithin } from '../settled-within.ts';
 
 export type Readiness = ReturnType<typeof createReadiness>;
 

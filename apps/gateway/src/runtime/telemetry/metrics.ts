@@ -18,8 +18,8 @@ import { type MerchantMode, merchantModes } from '@order-gateway/domain/accounts
 import { type RefusalCode, refusalCodes } from '@order-gateway/domain/orders';
 import type { RefundHealth } from '@order-gateway/postgres/order-store';
 import type { WebhookHealth } from '@order-gateway/postgres/webhooks';
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { openFilesMax, readinessCheckTimeoutMs } from '../../limits.ts';
-import { settledWithin } from '../settled-within.ts';
 import { commit, version } from './version.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;

@@ -1,3 +1,4 @@
+import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { and, eq, sql } from 'drizzle-orm';
 import { type Closable, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
 import { redact, statementFailure } from '../../connections/errors.ts';
@@ -43,13 +44,7 @@ export function openServerCheck(options: DatabaseOptions): ServerCheck {
       running ??= run().finally(() => {
         running = undefined;
       });
-      const { promise: isLate, resolve } = Promise.withResolvers<false>();
-      const timer = setTimeout(() => resolve(false), timeoutMs * patience);
-      try {
-        return await Promise.race([running, isLate]);
-      } finally {
-        clearTimeout(timer);
-      }
+      return (await settledWithin(timeoutMs * patience, running)) === true;
     },
     close: client.close,
   };
