@@ -83,8 +83,8 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
       inFlight,
       limit,
     });
-    for (const delivery of claimed) start(delivery, isFailing);
-    return claimed.length === limit;
+    for (const delivery of claimed.deliveries) start(delivery, isFailing);
+    return !claimed.isDone;
   };
 
   const start = (delivery: ClaimedDelivery, isFailing: boolean) => {

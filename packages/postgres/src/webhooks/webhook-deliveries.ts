@@ -81,6 +81,12 @@ export interface WebhookHealth {
   readonly failing: number;
 }
 
+/** The deliveries of a claim. `isDone` is false if the next claim should follow at once, because more may be due. */
+export interface Claim {
+  readonly deliveries: readonly ClaimedDelivery[];
+  readonly isDone: boolean;
+}
+
 /** An endpoint as the statements return it. */
 interface DueEndpoint {
   readonly merchantId: number;
@@ -116,9 +122,13 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
      * begins after the last endpoint of a claim that reached its limit, so that every endpoint gets its turn. Returns
      * none while the database is unreachable. Rejects only because of a bug.
      */
-    async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
+    async claim(filter: ClaimFilter): Promise<Claim> {
       const claim = filter.failing ? claimFailing : claimWorking;
-      return (await unlessUnreachable(claim(filter)))?.flat() ?? [];
+      const claims = (await unlessUnreachable(claim(filter))) ?? [];
+      return {
+        deliveries: claims.flatMap(({ deliveries }) => deliveries),
+        isDone: claims.every(({ isDone }) => isDone),
+      };
     },
     /**
      * Returns the state of all webhooks, without those whose server is unreachable; `undefined` while the database is
@@ -185,18 +195,21 @@ function openServerQueue(options: DatabaseOptions) {
   const lastEndpoints = new Map<boolean, DueEndpoint>();
   return {
     client,
-    async claim(filter: ClaimFilter): Promise<readonly ClaimedDelivery[]> {
+    async claim(filter: ClaimFilter): Promise<Claim> {
       const { failing, limit } = filter;
-      const parameters = claimParameters(filter, lastEndpoints.get(failing));
+      const previous = lastEndpoints.get(failing);
+      const parameters = claimParameters(filter, previous);
       const rows = await (server ? claimByMerchant(client, filter, parameters) : claimOfAll(client, parameters));
       lastEndpoints.delete(failing);
       const last = rows.length < limit ? undefined : rows.toSorted(byEndpoint).at(-1);
       if (last !== undefined) lastEndpoints.set(failing, last);
-      if (rows.length === 0) return [];
+      // A claim that began in the middle leaves the endpoints before that to the next one.
+      const isDone = last === undefined && previous === undefined;
+      if (rows.length === 0) return { deliveries: [], isDone };
       const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
       const accounts = await client.run(({ modes }) => modes.execute({ merchantIds }));
       const modeOf = new Map(accounts.map(({ id, mode }) => [id, mode]));
-      return rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
+      const deliveries = rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
         merchantId: merchantId as AccountId,
         endpointId,
         mode: modeOf.get(merchantId) ?? 'live',
@@ -204,6 +217,7 @@ function openServerQueue(options: DatabaseOptions) {
         event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
         endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
       }));
+      return { deliveries, isDone };
     },
     queue,
     close: queue.close,

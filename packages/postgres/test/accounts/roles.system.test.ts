@@ -73,7 +73,7 @@ test('the role of the gateway can do what the gateway does', async () => {
   expect(await store.listEvents(merchantId, { limit: 5 }, enoughMs)).toMatchObject({ kind: 'found' });
   expect(await directory.findAccount('app_000000000000000000000000')).toEqual({ kind: 'unknown' });
   const filter = { failing: false, perEndpoint: 1, inFlight: new Map(), limit: 1 };
-  const [delivery] = await deliveries.claim(filter);
+  const [delivery] = (await deliveries.claim(filter)).deliveries;
   if (delivery === undefined) throw new Error('nothing was claimed');
   await deliveries.record(delivery, { kind: 'endpoint_gone', text: '410' });
   expect(await as('order_gateway_owner', 'select disabled_at is null as enabled from webhook_endpoints')).toEqual([

@@ -147,7 +147,12 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await expect.poll(async () => (await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
     const claimed: ClaimedDelivery[] = [];
     const claim = async () => {
-      const more = await deliveries.claim({ failing: false, perEndpoint: 16, inFlight: new Map(), limit: 2 });
+      const { deliveries: more } = await deliveries.claim({
+        failing: false,
+        perEndpoint: 16,
+        inFlight: new Map(),
+        limit: 2,
+      });
       expect(more.length).toBeLessThanOrEqual(2);
       claimed.push(...more);
       return claimed.map(({ merchantId }) => merchantId).toSorted((a, b) => a - b);
@@ -424,7 +429,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const ofMerchant = (id: AccountId) => claimed.filter(({ merchantId }) => merchantId === id);
     const claim = async () => {
       const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 };
-      claimed.push(...(await deliveries.claim(filter)));
+      claimed.push(...(await deliveries.claim(filter)).deliveries);
       return [first, other].map(({ merchantId }) => ofMerchant(merchantId).length);
     };
     await expect.poll(claim).toEqual([2, 2]);
@@ -457,7 +462,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const claimed: number[] = [];
     const claim = async () => {
       const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 64 };
-      for (const { merchantId } of await deliveries.claim(filter)) claimed.push(merchantId);
+      for (const { merchantId } of (await deliveries.claim(filter)).deliveries) claimed.push(merchantId);
       return [first, other].map(({ merchantId }) => claimed.filter((id) => id === merchantId).length);
     };
     const expire = counting(store.expire);

@@ -58,7 +58,7 @@ async function setUrl(merchantId: AccountId, newUrl: string): Promise<void> {
   await admin.update(merchantId, oldest?.endpointId ?? '', { url: newUrl, status: 'enabled' });
 }
 
-function claim(filter: Partial<ClaimFilter> = {}, queue = deliveries) {
+function claimRound(filter: Partial<ClaimFilter> = {}, queue = deliveries) {
   return queue.claim({
     failing: false,
     perEndpoint: 4,
@@ -66,6 +66,10 @@ function claim(filter: Partial<ClaimFilter> = {}, queue = deliveries) {
     limit: 100,
     ...filter,
   });
+}
+
+async function claim(filter: Partial<ClaimFilter> = {}, queue = deliveries) {
+  return (await claimRound(filter, queue)).deliveries;
 }
 
 /** Returns the oldest endpoint of a merchant. */
@@ -169,11 +173,15 @@ test('an endpoint has no more deliveries in flight than allowed, including those
   });
 });
 
-test('a claim starts after the last endpoint of the previous one, if that reached its limit, and at the first endpoint otherwise', async () => {
+test('a claim starts after the last endpoint of the previous one, if that reached its limit, and is done once it started at the first endpoint', async () => {
   const [a, b, c] = (await merchantsWithEvents(3, 4)) as [AccountId, AccountId, AccountId];
-  expect(countsOf(await claim({ limit: 5 }))).toEqual({ [a]: 4, [b]: 1 });
-  expect(countsOf(await claim({ limit: 5 }))).toEqual({ [c]: 4 });
-  expect(countsOf(await claim({ limit: 5 }))).toEqual({ [b]: 3 });
+  const next = async () => {
+    const { deliveries, isDone } = await claimRound({ limit: 5 });
+    return [countsOf(deliveries), isDone];
+  };
+  expect(await next()).toEqual([{ [a]: 4, [b]: 1 }, false]);
+  expect(await next()).toEqual([{ [c]: 4 }, false]);
+  expect(await next()).toEqual([{ [b]: 3 }, true]);
 });
 
 test('processes that claim at the same time share the deliveries, and no delivery is claimed twice', async () => {

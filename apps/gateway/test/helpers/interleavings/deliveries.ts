@@ -82,7 +82,7 @@ function startDeliverer() {
   const deliveries: WebhookDeliveries = {
     ...queue,
     claim: async (filter) => {
-      if (!allowed.has(filter.failing)) return [];
+      if (!allowed.has(filter.failing)) return { deliveries: [], isDone: true };
       const claimed = await queue.claim(filter);
       allowed.delete(filter.failing);
       return claimed;
