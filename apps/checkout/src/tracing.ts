@@ -1,25 +1,13 @@
-import {
-  type Attributes,
-  context,
-  propagation,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from '@opentelemetry/api';
-import { describeHttp } from '@order-gateway/runtime/tracing';
+import { type Attributes, context, ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api';
+import { describeHttp, startServerSpan, tracer } from '@order-gateway/runtime/tracing';
 import type { FastifyInstance } from 'fastify';
-
-// Without a collector, the tracer and the propagation are the API's own, which do nothing.
-const tracer = trace.getTracer('order-gateway');
 
 /** Traces the requests of customers and providers, in the traces of their callers. Health checks are not traced. */
 export function traceRequests(app: FastifyInstance): void {
   app.addHook('preHandler', ({ method: httpMethod, headers, routeOptions }, reply, done) => {
     const { url: route } = routeOptions;
     if (route?.startsWith('/health/')) return done();
-    const caller = propagation.extract(ROOT_CONTEXT, headers);
-    const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, caller);
+    const span = startServerSpan(headers);
     reply.raw.once('close', () => {
       const { name, attributes } = describeHttp({ httpMethod, route, httpStatus: reply.statusCode });
       span.updateName(name).setAttributes(attributes);

@@ -1,13 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  context,
-  defaultTextMapGetter,
-  propagation,
-  ROOT_CONTEXT,
-  type Span,
-  SpanKind,
-  trace,
-} from '@opentelemetry/api';
+import { context, propagation, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -71,18 +63,19 @@ export function startTracing(
   // of the gateway name the span that they belong to.
   trace.setGlobalTracerProvider(provider);
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
-  const propagator = new W3CTraceContextPropagator();
-  propagation.setGlobalPropagator(propagator);
-  const tracer = provider.getTracer('order-gateway');
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
   return {
-    /** Begins the span of a request, as a child of the span that its `traceparent` names (W3C Trace Context). */
-    startServerSpan(headers: IncomingHttpHeaders): Span {
-      const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
-      return tracer.startSpan('call', { kind: SpanKind.SERVER }, parent);
-    },
     /** Sends the remaining spans. */
     close: () => provider.shutdown(),
   };
+}
+
+/** Begins spans, which do nothing before {@link startTracing}. */
+export const tracer = trace.getTracer('order-gateway');
+
+/** Begins the span of a request, as a child of the span that its `traceparent` names (W3C Trace Context). */
+export function startServerSpan(headers: IncomingHttpHeaders): Span {
+  return tracer.startSpan('call', { kind: SpanKind.SERVER }, propagation.extract(ROOT_CONTEXT, headers));
 }
 
 /** The attributes of an HTTP request's span. */

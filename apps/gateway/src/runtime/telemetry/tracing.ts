@@ -8,7 +8,12 @@ import {
   RPC_SYSTEM_NAME_VALUE_GRPC,
 } from '@opentelemetry/semantic-conventions';
 import type { TracesSampler } from '@order-gateway/runtime/traces-sampler';
-import { describeHttp, type HttpFields, startTracing as startServiceTracing } from '@order-gateway/runtime/tracing';
+import {
+  describeHttp,
+  type HttpFields,
+  startServerSpan,
+  startTracing as startServiceTracing,
+} from '@order-gateway/runtime/tracing';
 import type { CallLabels } from './metrics.ts';
 import { version } from './version.ts';
 
@@ -25,7 +30,7 @@ interface CallFields extends HttpFields {
 
 /** Starts tracing the gateway's calls. */
 export function startTracing(sampler: TracesSampler) {
-  const { startServerSpan, close } = startServiceTracing(sampler, { name: 'order-gateway', version });
+  const { close } = startServiceTracing(sampler, { name: 'order-gateway', version });
   return { startCall: (headers: IncomingHttpHeaders): CallSpan => callSpan(startServerSpan(headers)), close };
 }
 
