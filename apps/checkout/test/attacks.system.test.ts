@@ -122,8 +122,9 @@ test('orders are created while the checkout is flooded', async () => {
   for (let count = 0; count < 20; count += 1) await world.createOrder(`in-the-flood-${count}`);
   isOver = true;
   await Promise.all(flooding);
-  // 429 if the machine is fast enough.
-  expect(statuses.filter((status) => status !== 200 && status !== 429)).toEqual([]);
+  // 429 if the machine is fast enough, and 503 if it is so slow that calls of the gateway exceed their deadline.
+  expect(new Set(statuses).difference(new Set([200, 429, 503]))).toEqual(new Set());
+  await expect.poll(async () => (await world.get(`/pay/${orderToken}`)).status).toBe(200);
 });
 
 test('log lines and errors have no key, order token or data of the customer', async () => {
