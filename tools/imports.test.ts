@@ -78,37 +78,37 @@ test('packages do not import apps, apps do not import each other, and domain imp
 
 /** The folders and files directly in the source of the gateway. */
 const gatewayRoot = 'apps/gateway/src/';
-const roomOf = (path: string) => path.slice(gatewayRoot.length).split('/', 1)[0] ?? '';
+const moduleOf = (path: string) => path.slice(gatewayRoot.length).split('/', 1)[0] ?? '';
 
-/** Returns which rooms of the gateway import each room. */
-function importersOfRooms(): Map<string, ReadonlySet<string>> {
+/** Returns which modules of the gateway import each module. */
+function importersOfModules(): Map<string, ReadonlySet<string>> {
   const importers = new Map<string, Set<string>>();
   for (const { from, to } of readImports()) {
-    if (isTest(from) || !from.startsWith(gatewayRoot) || !to.startsWith(gatewayRoot) || roomOf(from) === roomOf(to))
+    if (isTest(from) || !from.startsWith(gatewayRoot) || !to.startsWith(gatewayRoot) || moduleOf(from) === moduleOf(to))
       continue;
-    importers.set(roomOf(to), (importers.get(roomOf(to)) ?? new Set()).add(roomOf(from)));
+    importers.set(moduleOf(to), (importers.get(moduleOf(to)) ?? new Set()).add(moduleOf(from)));
   }
   return importers;
 }
 
-test('the source of the gateway has at most 16 rooms on 11 floors, with at most 70 imports between rooms', () => {
-  const importers = importersOfRooms();
-  const rooms = new Set([...importers].flatMap(([room, from]) => [room, ...from]));
-  // Without a cycle, every room has a floor below all rooms that it imports.
-  const floorOf = (room: string): number => 1 + Math.max(0, ...[...(importers.get(room) ?? [])].map(floorOf));
-  expect(rooms.size, [...rooms].join()).toBeLessThanOrEqual(16);
-  expect(Math.max(...[...rooms].map(floorOf))).toBeLessThanOrEqual(11);
+test('the source of the gateway has at most 16 modules in 11 layers, with at most 70 imports between modules', () => {
+  const importers = importersOfModules();
+  const modules = new Set([...importers].flatMap(([module, from]) => [module, ...from]));
+  // Without a cycle, every module is in a layer below all modules that import it.
+  const layerOf = (module: string): number => 1 + Math.max(0, ...[...(importers.get(module) ?? [])].map(layerOf));
+  expect(modules.size, [...modules].join()).toBeLessThanOrEqual(16);
+  expect(Math.max(...[...modules].map(layerOf))).toBeLessThanOrEqual(11);
   expect([...importers.values()].reduce((sum, from) => sum + from.size, 0)).toBeLessThanOrEqual(70);
 });
 
 test('the README of a folder of the gateway lists exactly the files and folders that import it', () => {
-  const importers = importersOfRooms();
+  const importers = importersOfModules();
   const readmes = globSync(`${gatewayRoot}*/README.md`);
   expect(readmes).not.toEqual([]);
   for (const readme of readmes) {
     const [, list = ''] = /^Imported by: ([\s\S]+)\.$/m.exec(readFileSync(readme, 'utf8')) ?? [];
     const listed = [...list.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
-    expect([readme, listed]).toEqual([readme, [...(importers.get(roomOf(readme)) ?? [])].toSorted()]);
+    expect([readme, listed]).toEqual([readme, [...(importers.get(moduleOf(readme)) ?? [])].toSorted()]);
   }
 });
 
