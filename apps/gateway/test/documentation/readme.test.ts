@@ -32,10 +32,14 @@ test.skipIf(mustSkip('the commands of the README', missing('curl')))(
       return stdout;
     };
     const readme = await readFile(new URL('../../../../README.md', import.meta.url), 'utf8');
-    const [start, create = '', call = '', ...furtherBlocks] = [...readme.matchAll(/^```sh\n(.+?)^```$/gms)].map(
-      ([, commands = '']) => commands,
-    );
-    expect([start, furtherBlocks]).toEqual([expect.stringMatching(/^npx .+ start\nnpx .+ test\n$/), []]);
+    const [start, runChecks, create = '', call = '', ...furtherBlocks] = [
+      ...readme.matchAll(/^```sh\n(.+?)^```$/gms),
+    ].map(([, commands = '']) => commands);
+    expect([start, runChecks, furtherBlocks]).toEqual([
+      expect.stringMatching(/^npx .+ start\n$/),
+      expect.stringMatching(/^npx .+ test\n$/),
+      [],
+    ]);
 
     expect(banner).toContain(create);
     expect(await run(create)).toMatch(/^HTTP\/1.1 201 Created/);
