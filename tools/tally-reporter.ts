@@ -30,8 +30,7 @@ export class TallyReporter implements Reporter {
       const { state, errors } = test.result();
       return state === 'failed' ? [failure(`${pathOf(test.module)} > ${test.fullName}`, errors?.[0])] : [];
     });
-    // A file or group that fails before its first test counts as one failure, and so does each error outside of all
-    // tests.
+    // A file or group that fails before its first test counts as one failure, and so does each error outside all tests.
     const suites = modules.flatMap((module) => [module, ...module.children.allSuites()]);
     const failedSuites = suites
       .filter((suite) => suite.errors().length > 0)

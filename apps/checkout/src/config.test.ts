@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
 import { findCredentials, readConfig } from './config.ts';
 
-test('beside the embedded database, the account is that of `start`, unless the variables name one', async () => {
+test('with the embedded database, the account is that of `start`, unless the variables name one', async () => {
   const dataDir = await temporaryFolder();
   const find = (variables: Readonly<Record<string, string>>) =>
     findCredentials(readConfig({ DATA_DIR: dataDir, ...variables }));

@@ -4,7 +4,7 @@ import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import type { AttemptState } from './store/schema.ts';
 import type { Store } from './store/store.ts';
 
-/** What the checkout counts. */
+/** The counters of the checkout. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Starts the metrics. Each scrape reads the gauges from the database, so they are the same for all processes. */

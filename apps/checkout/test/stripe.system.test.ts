@@ -127,7 +127,7 @@ test('a capture that is refused voids the payment, and the order can be paid aga
   expect(again.headers.get('location')).toMatch(/^https:\/\/checkout\.stripe\.example\//);
 });
 
-test('an authorisation of another amount is voided, and nobody is charged', async () => {
+test('an authorisation of another amount is voided, and the customer is not charged', async () => {
   const { attemptId, sessionId } = await pay('wrong-amount');
   stripe.pay(sessionId, { amount: 1 });
   await world.advance(attemptId);
@@ -164,7 +164,7 @@ test.each([
   ['500', 2],
 ] as const)('a payment that is owed back is refunded once, although the refund ends with %s', async (mishap, sent) => {
   const { attemptId, sessionId } = await pay(`owed-${mishap}`);
-  // Somebody captured another amount at Stripe.
+  // Someone captured another amount at Stripe.
   Object.assign(stripe.pay(sessionId, { amount: 1 }), { status: 'succeeded', amount_received: 1 });
   stripe.misbehave(refundRoute, mishap);
   const requests = await requestsOf(async () => {

@@ -57,7 +57,7 @@ export interface RefundReport extends PaymentId {
   readonly refundedAtMs?: number | undefined;
 }
 
-/** An operator ends a pending refund of the merchant, because nobody will make it. */
+/** An operator ends a pending refund of the merchant, because no checkout system will make it. */
 export interface RefundFailure {
   readonly kind: 'fail refund';
   readonly refundId: string;
@@ -156,8 +156,9 @@ function failRefund(order: Reversible, { refundId }: RefundFailure): Reversed {
 }
 
 /**
- * A reported refund is a fact, whatever was paid. It is the refund with its provider's id, or else the merchant's refund
- * that it names, unless that one has another provider's id or has failed: then the money went back a second time.
+ * A reported refund has been made, regardless of what was paid. It is the refund with its provider's id, or else the
+ * merchant's refund that it names, unless that one has another provider's id or has failed: then the money went back a
+ * second time.
  */
 function recordRefund(order: Reversible, report: RefundReport): Reversed {
   const { merchant, reversals } = order;
@@ -208,7 +209,7 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
   });
 }
 
-/** A reported dispute is a fact. Only a late report of a status before the bank's decision changes nothing. */
+/** Every reported dispute is stored. Only a late report of a status before the bank's decision changes nothing. */
 function recordDispute(order: Reversible, report: DisputeReport): Reversed {
   const { reversals } = order;
   const { checkout, paymentId, disputeId, amount, currency, status } = report;
@@ -330,7 +331,7 @@ function hundredthsLeft({ amount, currency, payment, reversals }: Reversible): n
   const holding = reversals.filter(
     (item) => isOf(item, payment) && ['PENDING', 'SUCCEEDED', 'OPEN', 'LOST'].includes(statusOf(item)),
   );
-  // Nobody knows how much a dispute in another currency takes, so it holds everything.
+  // How much a dispute in another currency takes is unknown, so it holds everything.
   const held = holding.map((item) => hundredthsOf(item.currency === currency ? item.amount : amount));
   return held.reduce((left, hundredths) => left - hundredths, hundredthsOf(amount));
 }

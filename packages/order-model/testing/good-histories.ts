@@ -161,7 +161,7 @@ function createPerform(store: ReturnType<typeof createInMemoryOrderStore>, draft
   const pay = async ({ checkout, paymentId, paidAtMs, amount, currency }: Payment): Promise<Response> => {
     const isSimulated = checkout === 'simulated';
     const checkoutId = isSimulated ? null : (Number(checkout) as AccountId);
-    // A simulated payment has a new id, so nobody looks for it.
+    // A simulated payment has a new id, so no request refers to it.
     const key = { checkoutId: checkoutId ?? merchantId, paymentId };
     const found = await store.findForPayment(draft.orderToken, key, timeoutMs);
     if (found.kind !== 'found') return { outcome: 'not_found' };

@@ -22,8 +22,8 @@ const cachedMs = 10_000;
 const cachedMax = 100_000;
 
 /**
- * A server that takes longer than this is not waited for. A call that ends only after this is collected with the next
- * one, so the limit is longer than the claims of a busy server take, and shorter than the timeout of a statement.
+ * The caller does not wait longer than this for a server. The result of a call that ends later is collected with the
+ * next call, so the limit is longer than the claims of a busy server take, and shorter than the timeout of a statement.
  */
 const lateAfterMs = 1_000;
 
@@ -43,13 +43,13 @@ interface ListedServer {
 }
 
 /**
- * What each server of merchants has. On Citus, it is opened for a server with the first call of one of its merchants.
- * A database without Citus is one server.
+ * The resources of each server of merchants. On Citus, they are opened for a server with the first call of one of its
+ * merchants. A database without Citus is one server.
  */
 export interface OnServers<Opened> extends Closable {
   /**
-   * Makes a call to what the merchant's server has, with the time that is left of `timeoutMs`. So a lost or hanging
-   * server delays only its own merchants.
+   * Makes a call with the resources of the merchant's server, within the rest of `timeoutMs`. A lost or hanging server
+   * delays only its own merchants.
    */
   call<Outcome>(
     merchantId: AccountId,
@@ -57,20 +57,21 @@ export interface OnServers<Opened> extends Closable {
     use: (opened: Opened, timeoutMs: number) => Promise<Outcome>,
   ): Promise<Outcome | StoreFailure>;
   /**
-   * Returns a function that makes a call to what each server has, at the same time, and returns the outcomes. It waits
-   * up to `waitMs`, by default {@link lateAfterMs}. The outcome of a late call is returned by a later call of the
-   * function, and until then, the server gets no other. So a lost or hanging server delays only its own merchants. `use`
-   * also gets the server's share of all merchants. Rejects if one of the calls does, or if the servers can't be read.
+   * Returns a function that makes a call with the resources of each server, at the same time, and returns the outcomes.
+   * It waits up to `waitMs`, by default {@link lateAfterMs}. The outcome of a late call is returned by a later call of
+   * the function, and until then, the server gets no other. Therefore, a lost or hanging server delays only its own
+   * merchants. `use` also gets the server's share of all merchants. Rejects if one of the calls does, or if the servers
+   * can't be read.
    */
   onEach<Input, Outcome>(
     use: (opened: Opened, input: Input, share: number) => Promise<Outcome>,
     waitMs?: number,
   ): (input: Input) => Promise<Outcome[]>;
-  /** Returns what is open. */
+  /** Returns the resources that are open. */
   opened(): IteratorObject<Opened>;
 }
 
-/** Opens the lookup of merchants' servers, and with it what each server has. */
+/** Opens the lookup of merchants' servers, and through it the resources of each server. */
 export function openOnServers<Opened extends Closable>(
   options: DatabaseOptions,
   open: (options: DatabaseOptions) => Opened,

@@ -60,7 +60,8 @@ const merchantOf: {
 
 /**
  * Opens a store of orders in PostgreSQL. If merchants are on different servers, each server has its own queues and
- * connections, and a call uses those of its merchant's server. What concerns all merchants has others.
+ * connections, and a call uses those of its merchant's server. Operations that concern all merchants have separate
+ * ones.
  */
 export function openOrderStore(database: CreationOptions): PostgresOrderStore {
   const store = openStore(database);

@@ -25,21 +25,21 @@ export type Advance = ReturnType<typeof createAdvance>;
 /** The pauses after errors double up to this one. */
 const pauseSecondsMax = 600;
 
-/** How soon an attempt whose state did not change is looked at again. */
+/** The pause before an attempt whose state did not change is continued again. */
 const unchangedSeconds = 5;
 
-/** No attempt goes through more states than this at once. */
+/** No attempt goes through more states than this in one run. */
 const stepsMax = 12;
 
 /**
  * Returns the function that continues an attempt as far as possible, by the table in `life.ts`. It returns the attempt
- * as it then is, and leaves one alone on which another process works. It never rejects because of a provider or the
- * gateway: the attempt is then continued later.
+ * in its new state, and skips an attempt that another process is working on. It never rejects because of a provider or
+ * the gateway: the attempt is then continued later.
  */
 export function createAdvance(deps: AdvanceDeps) {
   const { store, gateway, baseUrl, logger, metrics } = deps;
 
-  /** Looks at the provider if the state's rules need it, and returns the step to take. */
+  /** Asks the provider for its view of the attempt if the state's rules need it, and returns the step to take. */
   async function decide(attempt: Attempt, nowMs: number, isUnwanted: boolean): Promise<Step> {
     const rules = life[attempt.state];
     if (!('unseen' in rules) && !('gone' in rules)) return { waitSeconds: null };
@@ -139,12 +139,12 @@ export async function sendCall<Input, Result>(
 interface CallContext {
   readonly attempt: Attempt;
   readonly account: Account | undefined;
-  /** A call with the same purpose has the same key until the provider has answered. */
+  /** A call with the same purpose has the same key until the provider has responded. */
   readonly purpose: string;
   readonly customer?: Customer | undefined;
 }
 
-/** Returns what a log line may say of an error, which can contain values of a request. */
+/** Returns what a log line may contain of an error, whose message can contain values of a request. */
 export function errorCode(error: unknown): string {
   if (error instanceof ProviderError) return error.message;
   const code: unknown = Object(error).code;

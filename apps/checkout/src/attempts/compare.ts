@@ -23,14 +23,14 @@ export interface Difference {
     | 'not_paid_at_gateway';
 }
 
-/** An attempt that changed within this time may still be on its way. */
+/** A payment of an attempt that changed within this time may not be recorded yet. */
 const settledMs = 600_000;
 
 const atOnce = 100;
 
 /**
- * Compares the payments of a connection since a time, both ways: those of the provider with the stored attempts, and
- * the recorded ones with the provider and with the gateway. Changes nothing.
+ * Compares the payments of a connection since a time, in both directions: those of the provider with the stored
+ * attempts, and the recorded ones with the provider and with the gateway. Changes nothing.
  */
 export async function* comparePayments(
   { store, gateway, providers, accountOf }: Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>,

@@ -16,8 +16,8 @@ import { type AdvanceDeps, createAdvance } from './advance.ts';
 
 /**
  * Explores what can happen to the attempts of an order: every order of the steps of two processes, the customer, the
- * merchant and the clock, with a bounded number of mishaps. The attempts live by the real table and the real
- * `advance.ts`, and the order by the gateway's own rules; the store, the gateway's calls and the provider are models.
+ * merchant and the clock, with a bounded number of mishaps. The attempts use the real table and the real `advance.ts`,
+ * and the order follows the gateway's own rules; the store, the gateway's calls and the provider are models.
  */
 interface World {
   nowMs: number;
@@ -47,7 +47,7 @@ interface Session {
   readonly keys: string[];
 }
 
-/** A process that continues an attempt: what its calls returned until now determines what it does next. */
+/** A process that continues an attempt: the results of its calls so far determine what it does next. */
 interface Worker {
   readonly attemptId: string;
   /** The customer wants to pay in another way, which starts another attempt afterwards. */
@@ -71,7 +71,7 @@ interface Bounds {
 }
 
 interface Scenario {
-  /** Whether the money is taken at once, instead of authorised first. */
+  /** Whether the money is taken immediately, instead of authorised first. */
   readonly isDirect: boolean;
   readonly attemptsMax: number;
   readonly expiresAfterSeconds: number | null;
@@ -246,7 +246,7 @@ const handlers = {
       session.state = 'gone';
     });
   },
-  /** A provider that gives money back as often as it is asked to. */
+  /** A provider that gives money back as often as it is requested to. */
   refund(world: World, _scenario: Scenario, { sessionId }: { readonly sessionId: string }, key: string) {
     const session = sessionOf(world, sessionId);
     once(session, key, () => {
@@ -272,7 +272,7 @@ const callsThatChange: readonly string[] = ['start', 'end', 'record', 'open', 'c
 /** The calls before which anything may happen. */
 const callsOutside: readonly string[] = [...callsThatChange, 'look'];
 
-/** The calls before which a process may crash or pause. The others follow the call before them at once. */
+/** The calls before which a process may crash or pause. The others follow the call before them immediately. */
 const callsInside: readonly string[] = ['change', 'release'];
 
 /** Returns the parts that `advance.ts` needs, which do nothing but report their calls. */
@@ -337,7 +337,7 @@ function replay({ attemptId, isUnwanted, results }: Worker): Promise<PendingCall
   });
 }
 
-/** Performs the next call of a process, and those that follow it at once. */
+/** Performs the next call of a process, and those that follow it immediately. */
 async function proceed(world: World, scenario: Scenario, index: number, mishap?: 'lost' | 'failed'): Promise<void> {
   const worker = found(world.workers[index] ?? undefined);
   let call = found(await nextCall(worker));
@@ -484,7 +484,7 @@ async function movesOf(world: World, scenario: Scenario): Promise<Move[]> {
   return moves;
 }
 
-/** Returns what is wrong in a world; at rest, nothing else happens by itself. */
+/** Returns what is wrong in a world. `isAtRest` means that nothing more happens without an event from outside. */
 function faultOf(world: World, scenario: Scenario, isAtRest: boolean): string | undefined {
   const { sessions, attempts } = world;
   const { lease, payment } = orderOf(world, scenario);

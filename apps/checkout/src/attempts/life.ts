@@ -8,7 +8,7 @@ export type Step =
   | { readonly next: AttemptState; readonly change?: AttemptChange }
   | { readonly waitSeconds: number | null; readonly change?: AttemptChange };
 
-/** What a rule may do. Every method rejects if its outcome is unknown. */
+/** The actions of a rule. Every method rejects if its outcome is unknown. */
 export interface Actions {
   start(leaseSeconds: number): Promise<Answer>;
   end(): Promise<Answer>;
@@ -19,7 +19,7 @@ export interface Actions {
   refund(seen: Extract<Seen, { readonly is: 'captured' }>): Promise<void>;
 }
 
-/** What a rule may know. */
+/** The facts that a rule can use. */
 export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly attempt: Attempt;
   readonly seen: Kind;
@@ -27,38 +27,42 @@ export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly nowMs: number;
   /** Whether the customer wants to pay in another way. */
   readonly isUnwanted: boolean;
-  /** Whether the sweep reads a list of the provider's changes, so that single sessions need no look. */
+  /** Whether the sweep reads a list of the provider's changes, so that single sessions need not be checked. */
   readonly isListed: boolean;
 }
 
 type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step | Promise<Step>;
 
-/** The rules of a state that depend on what the provider says. */
+/** The rules of a state that depend on what the provider reports. */
 type RulesBySeen = { readonly [Kind in Seen['is']]: Rule<Extract<Seen, { readonly is: Kind }>> };
 
-/** The rules of a state: one that does not look at the provider, one for each thing that it may say, or none. */
+/**
+ * The rules of a state: one that does not ask the provider, one for each status that the provider may report, or none.
+ */
 type Rules = { readonly unseen: Rule<undefined> } | RulesBySeen | Record<string, never>;
 
 const minute = 60;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** The claim while the customer pays: longer than a session that the checkout may choose the end of. */
+/** The duration of the claim while the customer pays: longer than a session whose end the checkout can choose. */
 const openClaimSeconds = hour;
 
-/** The claim of authorised money: longer than any outage of the checkout is expected to last. */
+/** The duration of the claim once money is authorised: longer than any expected outage of the checkout. */
 const moneyClaimSeconds = 7 * day;
 
-/** A claim outlives its session by this, because a payment may be authorised in the last second. */
+/** A claim ends this long after its session, because a payment may be authorised in the last second. */
 const claimMarginSeconds = 10 * minute;
 
-/** An attempt whose session was not opened within this time is given up. Nobody has the address of its session. */
+/**
+ * An attempt whose session was not opened within this time is abandoned. No customer has the address of its session.
+ */
 const newSeconds = 20 * minute;
 
-/** How often an open session is looked at if nothing else reports that the customer paid. */
+/** How often an open session is checked if nothing else reports that the customer paid. */
 const openLookSeconds = 30;
 
-/** When an ended attempt is looked at again, counted from the look before. */
+/** The pauses between the checks of an ended attempt. */
 const looksAfterEnd = [10 * minute, day, 6 * day];
 
 const to = (next: AttemptState) => (): Step => ({ next });
@@ -70,7 +74,7 @@ const paymentOf = ({ paymentId, paidAt, amount, currency }: SeenPayment) => ({
   paidCurrency: currency,
 });
 
-/** The provider took the money. What it says about the payment is stored once, and reported as it is. */
+/** The provider took the money. The details that it reports are stored once, and reported to the gateway unchanged. */
 const captured: Rule<Extract<Seen, { is: 'captured' }>> = ({ seen }) => ({ next: 'CAPTURED', change: paymentOf(seen) });
 
 const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
@@ -88,7 +92,7 @@ export async function unlessRefused<Value>(call: Promise<Value>) {
   }
 }
 
-/** Claims the order before its session is opened, so that nobody can pay without a claim. */
+/** Claims the order before its session is opened, so that no payment is possible without a claim. */
 async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
   if (nowMs - attempt.createdAt.getTime() > newSeconds * 1_000)
     return { next: 'ENDING', change: { reason: 'too_old' } };
@@ -101,7 +105,7 @@ async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
   if (leaseSeconds > openClaimSeconds) {
     const extended =
       leaseSeconds > moneyClaimSeconds ? ({ refused: 'session_too_long' } as const) : await act.start(leaseSeconds);
-    // Nobody has the address of this session.
+    // No customer has the address of this session.
     if (extended.refused !== undefined) return { next: 'ENDING', change: { ...session, reason: extended.refused } };
   }
   return { next: 'OPEN', change: session };
@@ -118,14 +122,17 @@ async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'auth
     : { next: 'VOIDING', change: { ...change, reason: refused } };
 }
 
-/** Extends the claim immediately before the capture. Any refusal releases the money, and nobody was charged. */
+/** Extends the claim immediately before the capture. Any refusal releases the money, so the customer is not charged. */
 async function capture({ act }: Situation): Promise<Step> {
   const { refused } = await act.start(moneyClaimSeconds);
   const reason = refused ?? (await unlessRefused(act.capture())).refused;
   return reason === undefined ? { next: 'CLAIMED' } : { next: 'VOIDING', change: { reason } };
 }
 
-/** Closes a session only if the customer wants to pay in another way. A payment may have been faster. */
+/**
+ * Closes a session only if the customer wants to pay in another way. A payment may have been made before the session is
+ * closed.
+ */
 async function closeIfUnwanted(situation: Situation<Extract<Seen, { is: 'open' }>>): Promise<Step> {
   const { attempt, seen, act, nowMs, isUnwanted, isListed } = situation;
   if (!isUnwanted) {
@@ -141,7 +148,7 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
-/** Looks at an ended attempt again, because a session could not be closed or an old message arrives late. */
+/** Checks an ended attempt again, because a session could not be closed, or an old message may arrive late. */
 async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): Promise<Step> {
   const isEarly = looks > 0 && (dueAt === null || dueAt.getTime() > nowMs);
   if (isEarly) return { waitSeconds: dueAt && (dueAt.getTime() - nowMs) / 1_000 };
@@ -153,14 +160,15 @@ async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): 
 /**
  * Everything that can happen to an attempt: for each state, what is done, and the next state. The return address, the
  * webhooks and the sweep all go through this table. A rule whose call has no outcome rejects, which changes no state:
- * the attempt is looked at again.
+ * the attempt is continued later.
  *
  * Each rule prevents a loss:
- * - The order is claimed before a session opens, and an attempt is ended twice, so that no order is payable without a
- *   claim or claimed with nothing going on.
- * - The claim lasts 7 days before a capture, so that no cancellation overtakes money.
- * - VOIDING is stored before the money is released, so that two processes never capture and release.
- * - Only refusals of RecordPayment lead to a refund, and only after a look.
+ * - The order is claimed before a session opens, and an attempt is ended twice, so that no order can be paid without a
+ *   claim, or stays claimed without a payment in progress.
+ * - The claim lasts 7 days before a capture, so that no order is cancelled while its money is captured.
+ * - VOIDING is stored before the money is released, so that one process never captures the money while another releases
+ *   it.
+ * - Only refusals of RecordPayment lead to a refund, and only after the provider was asked.
  */
 export const life: { readonly [State in AttemptState]: Rules } = {
   NEW: { unseen: openSession },

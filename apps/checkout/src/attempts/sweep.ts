@@ -3,11 +3,11 @@ import type { Connection } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
 
-/** How often due attempts are looked for, and how many are continued at once. */
+/** How often due attempts are looked up, and how many are continued at the same time. */
 const sweepEveryMs = 1_000;
 const atOnce = 10;
 
-/** How much of a list is read again, because providers add events late. */
+/** A list is read again from this long before its last read, because providers add events late. */
 export const overlapMs = 3_600_000;
 
 /** How far the daily comparison of payments goes back. */

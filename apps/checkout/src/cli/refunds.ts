@@ -7,7 +7,7 @@ import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { openCredits } from '../statements/credits.ts';
 
-/** What the refunds of persons need. */
+/** The dependencies of refunds that a person makes. */
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
 
 /** Opens what the refunds need for a command, and closes it afterwards. */
@@ -139,7 +139,7 @@ async function findRefund(deps: RefundDeps, orderToken: string, refundId: string
   return undefined;
 }
 
-/** Finds a refund, or a transfer that was owed, that a person recorded as made. It is not listed any more. */
+/** Finds a refund, or a transfer that was owed, that a person recorded as made. It is no longer listed. */
 async function findMade(
   { gateway, store }: RefundDeps,
   orderToken: string,

@@ -16,20 +16,20 @@ import type { Attempt } from '../store/store.ts';
 export type { CheckoutOrder, PendingRefund } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 export { OrderStatus } from '@order-gateway/contract/gateway/v1/order_pb';
 
-/** What the gateway knows of the customer. It is sent to providers, but never stored. */
+/** The customer's data that the gateway returns. It is sent to providers, but never stored. */
 export type Customer = Pick<ContractCustomer, 'customerEmail'>;
 
 /** The gateway, as a checkout system sees it. */
 export type Gateway = ReturnType<typeof openGateway>;
 
-/** The gateway's answer to a call: an order, or an error code that repeating the call does not change. */
+/** The gateway's response to a call: an order, or an error code that repeating the call does not change. */
 export type Answer<Code extends string = string> =
   | { readonly order: CheckoutOrder; readonly customer?: Customer | undefined; readonly refused?: undefined }
   | { readonly refused: Code };
 
 const callTimeoutMs = 5_000;
 
-/** Why an attempt may not start, or no longer continue. */
+/** The reasons why an attempt may not start, or may no longer continue. */
 const startRefusals = [
   'not_found',
   'payment_in_progress',
@@ -91,7 +91,7 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
     end: ({ orderToken, attemptId }: Attempt): Promise<Answer> =>
       answered(client.endPayment({ orderToken, attemptId }), ['not_found']),
 
-    /** Records the payment of an attempt, with what the provider said. */
+    /** Records the payment of an attempt, with the details that the provider reported. */
     record: ({ orderToken, attemptId, paymentId, paidAt, paidHundredths, paidCurrency }: Attempt): Promise<Answer> =>
       record(
         {
@@ -173,7 +173,7 @@ export interface SeenDispute {
 /** A refund or dispute with its payment. */
 type Reported<Seen> = Seen & Pick<Payment, 'orderToken' | 'paymentId'>;
 
-/** Why the gateway does not record a refund or dispute, however often it is reported. */
+/** The reasons why the gateway never records a refund or dispute, even if it is reported again. */
 const reversalRefusals = ['not_found', 'refund_id_conflict', 'invalid_request'];
 
 async function refusalOf(call: Promise<unknown>): Promise<string | undefined> {
@@ -206,12 +206,12 @@ async function answered(
   }
 }
 
-/** Returns the amount of an order, exactly. */
+/** Returns the exact amount of an order. */
 export function amountOf({ orderAmount }: Pick<CheckoutOrder, 'orderAmount'>): AmountHundredths {
   return amountOfNumber(orderAmount);
 }
 
-/** Returns an amount of the gateway, exactly. */
+/** Returns the exact value of an amount from the gateway. */
 export function amountOfNumber(double: number): AmountHundredths {
   const amount = parseAmount(digitsOfDouble(double));
   if (!amount.ok) throw new Error('the gateway returned an invalid amount');

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 
 /**
- * Adds the address of the providers' webhooks. A webhook is trusted for nothing but the hint that an attempt changed:
- * what happened is read from the provider.
+ * Adds the address of the providers' webhooks. A webhook is only a hint that an attempt changed: what happened is read
+ * from the provider.
  */
 export function hookRoutes(app: FastifyInstance, deps: AdvanceDeps & { readonly advance: Advance }): void {
   const { store, providers, accountOf, advance, logger } = deps;

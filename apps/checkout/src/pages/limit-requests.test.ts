@@ -23,7 +23,7 @@ function setUp(trustProxy?: string) {
 }
 
 test.each(['/pay/x', '/back/x', '/hooks/x'])(
-  '%s serves no network without end, and leaves room for others',
+  '%s limits the requests of each network and of all networks together',
   async (url) => {
     const served = setUp();
     expect(await served('9.9.9.7', { url })).toBe(100);

@@ -30,7 +30,7 @@ const backPollMs = 500;
 const refreshSeconds = 5;
 const refreshesMax = 12;
 
-/** Asks until the answer leads to another page, because a page that reloads interrupts screen readers. */
+/** Polls until the response redirects to another page, because a page that reloads interrupts screen readers. */
 const waitScript = `for (let n = 1; ; n += 1) {
   await new Promise((resolve) => setTimeout(resolve, ${refreshSeconds * 1_000}));
   const { type } = await fetch('?n=' + n, { redirect: 'manual' }).catch(() => ({}));
@@ -39,7 +39,7 @@ const waitScript = `for (let n = 1; ; n += 1) {
   break;
 }`;
 
-/** A session that the checkout may choose the end of ends after this. Stripe requires at least 30 minutes. */
+/** A session whose end the checkout can choose ends after this. Stripe requires at least 30 minutes. */
 const sessionMs = 35 * 60_000;
 
 /** Adds the pages on which customers choose a method, and to which they return. */
@@ -57,7 +57,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     '/pay/:orderToken',
     async (request, reply) => {
       const { orderToken } = request.params;
-      // The page with the buttons is harmless. A form of another site leads there.
+      // The page with the buttons changes nothing, so a form of another site is redirected to it.
       if (!isFromHere(request.headers, deps)) return reply.redirect(`/pay/${orderToken}`, 303);
       const order = await gateway.resolve(orderToken);
       const { locale } = languageFor(request, order?.customerLocale);

@@ -14,7 +14,7 @@ import { inGroups } from '../providers/transfer/mod97.ts';
 import { transfer, transferAccountOf } from '../providers/transfer/transfer.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
 
-/** Without the script, the values are selected by hand. */
+/** Without the script, customers select the values by hand. */
 const copyScript = `for (const button of document.querySelectorAll('.copy')) {
   if (!navigator.clipboard) continue;
   button.hidden = false;

@@ -3,17 +3,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Customer, SeenDispute, SeenRefund } from '../gateway/gateway.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 
-/** What an attempt's provider says about it. */
+/** The status of an attempt at its provider. */
 export type Seen =
   /** The customer can still pay, or the outcome is not known yet. */
   | { readonly is: 'open' }
   /** The money is reserved until `captureBefore`, and can be captured or released. */
   | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
-  /** The merchant has the money, of which `refunded` was given back already. */
+  /** The merchant has the money, of which `refunded` has already been given back. */
   | ({ readonly is: 'captured'; readonly refunded?: AmountHundredths | undefined } & SeenPayment)
   /** The customer got all of the money back. */
   | { readonly is: 'refunded' }
-  /** Nothing can be paid any more, and nobody was charged. */
+  /** Nothing can be paid any more, and the customer was not charged. */
   | { readonly is: 'gone'; readonly reason: string };
 
 /** A payment as the provider describes it. */
@@ -51,9 +51,9 @@ export interface Account extends Pick<Connection, 'connectionId' | 'merchantId' 
 export interface Method {
   /** The provider's name of the method, which is also the key of its text. */
   readonly name: string;
-  /** The number of decimals in which the provider counts a currency; `undefined` if it does not take the currency. */
+  /** The number of decimals in which the provider counts a currency; `undefined` if it does not accept the currency. */
   decimals(currency: string): number | undefined;
-  /** The range of amounts that the provider takes, in hundredths. */
+  /** The range of amounts that the provider accepts, in hundredths. */
   range(currency: string): readonly [min: bigint, max: bigint];
 }
 
@@ -78,7 +78,9 @@ export interface Session {
 /** A way to pay that merchants connect and customers choose. */
 export interface Offering {
   readonly name: string;
-  /** Whether the provider needs a connected account. One without takes only the payments of test orders. */
+  /**
+   * Whether the provider needs a connected account. A provider without accounts takes only the payments of test orders.
+   */
   readonly hasAccounts: boolean;
   readonly methods: readonly Method[];
   /** The names of the secrets of an account, in the order in which they are asked for. Only the first one is required. */
@@ -104,11 +106,11 @@ export interface Provider extends Offering {
   readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
   /** Gives a recorded payment back, or a part of it, for a merchant. The metadata name the merchant's refund. */
   readonly refundPart: Call<RefundInput, SeenRefund>;
-  /** Looks at the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
+  /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
   /** Lists the payments whose refunds or disputes changed since a time. */
   reversed?(account: Account, since: Date): AsyncIterable<string>;
-  /** Looks at an attempt. Rejects with a {@link ProviderError}. */
+  /** Reads the status of an attempt. Rejects with a {@link ProviderError}. */
   look(account: Account | undefined, attempt: Attempt): Promise<Seen>;
   /**
    * Returns the ids of the attempts or sessions that a webhook is about; `undefined` if the webhook is not the
@@ -117,15 +119,15 @@ export interface Provider extends Offering {
   verify?(account: Account, headers: Readonly<Record<string, unknown>>, body: string): readonly string[] | undefined;
   /** Lists the ids of attempts or sessions that changed since a time. */
   recent?(account: Account, since: Date): AsyncIterable<string>;
-  /** Lists what the provider says about all attempts that started since a time. */
+  /** Lists the statuses of all attempts that started since a time. */
   history?(account: Account, since: Date): AsyncIterable<{ readonly attemptId: string; readonly seen: Seen }>;
   /** Adds pages of the provider's own. `wake` continues an attempt at once. */
   routes?(app: FastifyInstance, wake: (attemptId: string) => Promise<unknown>): void;
 }
 
 /**
- * A call of a provider failed. `refused`: it had no effect, and repeating it never will. `failed`: the provider answered
- * with an error of its own, which it repeats for the same key. `unanswered`: it may have had an effect.
+ * A call of a provider failed. `refused`: it had no effect, and repeating it never will. `failed`: the provider
+ * responded with its own error, which it repeats for the same key. `unanswered`: it may have had an effect.
  */
 export class ProviderError extends Error {
   override name = 'ProviderError';

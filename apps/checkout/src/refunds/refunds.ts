@@ -9,7 +9,7 @@ import { traced } from '../tracing.ts';
 
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
 
-/** How often pending refunds are looked for. */
+/** How often pending refunds are listed. */
 const everyMs = 5_000;
 
 /** How often the providers' lists of refunds and disputes are read. */
@@ -28,7 +28,7 @@ export function startRefunds(deps: RefundDeps) {
   const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   const listed = new Map<string, number>();
 
-  /** Reports what the provider says about a payment. The gateway ignores what it knows. */
+  /** Reports the refunds and disputes of a payment. The gateway ignores those that it already has. */
   const report = async ({ orderToken, paymentId }: Attempt, { refunds, disputes }: SeenReversals) => {
     const payment = { orderToken, paymentId: paymentId ?? '' };
     const refusals = [
@@ -38,7 +38,7 @@ export function startRefunds(deps: RefundDeps) {
     for (const refusal of refusals) logger.error({ payment_id: paymentId, refusal }, 'a refund was not recorded');
   };
 
-  /** Reports what became of the refunds and disputes of a payment. */
+  /** Reports the results of the refunds and disputes of a payment. */
   const look = async (attempt: Attempt) => {
     const { provider, account } = await providerOf(deps, attempt);
     await report(attempt, await provider.reversals(account, attempt));

@@ -86,7 +86,7 @@ function openParser(emit: (item: Statement | Credit) => void) {
   let text = '';
   let currency = '';
   let account = '';
-  // What the parser is in.
+  // The elements that the parser is in.
   let statement: Fields | undefined;
   let entry: Fields | undefined;
   let transactions: Fields[] = [];
@@ -169,8 +169,8 @@ interface Entry {
 }
 
 /**
- * Returns the credits of an entry: one for each transaction of a batch whose transactions add up to the entry, else one
- * for the entry. A reversal is returned whatever its direction, because it may take a payment back.
+ * Returns the credits of an entry: one for each transaction of a batch whose transactions add up to the entry,
+ * otherwise one for the entry. A reversal is returned regardless of its direction, because it may take a payment back.
  */
 function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] {
   const isReversal =

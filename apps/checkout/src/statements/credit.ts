@@ -21,8 +21,9 @@ export interface CreditTexts {
 }
 
 /**
- * Returns the function that makes credits of what one file says. A credit without a reference of the bank is identified
- * by its content and its number among equal ones, so that each file with these credits identifies them equally.
+ * Returns the function that makes credits of the entries of one file. A credit without a reference of the bank is
+ * identified by its content and its number among equal ones, so that each file with these credits identifies them
+ * equally.
  */
 export function createCreditOf() {
   const equals = new Map<string, number>();
@@ -59,7 +60,7 @@ function problemOf(amount: AmountHundredths | undefined, currency: string, date:
 
 const digestOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 32);
 
-/** Returns an amount, exactly. ISO 20022 allows five decimals, of which all but two must be zeros. */
+/** Returns an exact amount. ISO 20022 allows five decimals, of which all but two must be zeros. */
 export function amountOf(text: string): AmountHundredths | undefined {
   const amount = /^\d+(\.\d+)?$/.test(text) ? parseAmount(text) : undefined;
   return amount?.ok ? amount.value : undefined;

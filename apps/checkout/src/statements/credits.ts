@@ -9,10 +9,10 @@ export type StoredCredit = typeof credits.$inferSelect;
 /** A credit that is stored if it is not known yet. */
 export type NewCredit = typeof credits.$inferInsert;
 
-/** How far apart banks write the same booking in two files. */
+/** The maximum number of days between the dates that a bank gives the same booking in two files. */
 const duplicateDays = 5;
 
-/** A statement before this many days has a number of an earlier year. */
+/** Statements that are at least this many days apart can have numbers of different years. */
 const numberDays = 100;
 
 /** Opens what the checkout stores of statements. */

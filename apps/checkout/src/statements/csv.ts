@@ -6,7 +6,7 @@ import { type Credit, type Statement, StatementError } from './statement.ts';
 
 const requiredColumns = ['account', 'date', 'amount', 'currency', 'text'];
 
-/** No row is longer than this. */
+/** The maximum length of a row. */
 const rowLengthMax = 65_536;
 
 /**

@@ -9,7 +9,7 @@ import { openCredits, type StoredCredit } from './credits.ts';
 import { readStatements } from './read-statements.ts';
 import { type Credit, type Statement, StatementError } from './statement.ts';
 
-/** What became of a credit: RECORDED, WAITING, OWED and LISTED as stored, KNOWN before, or MATCHED in a dry run. */
+/** The result of a credit: RECORDED, WAITING, OWED and LISTED as stored, KNOWN before, or MATCHED in a dry run. */
 export interface Outcome {
   readonly is: 'outcome';
   readonly credit: Pick<Credit, 'amount' | 'currency' | 'date' | 'payer'>;
@@ -34,7 +34,7 @@ const claimSeconds = 60;
 
 const waitingAtOnce = 100;
 
-/** How often credits are reported that waited for the end of another payment. */
+/** How often credits that wait for the end of another payment are reported again. */
 const waitingEveryMs = 60_000;
 
 /** Opens the import of statements. */
@@ -98,8 +98,8 @@ export function openImport(deps: ImportDeps) {
 
   return {
     /**
-     * Reads a file to its end, and then reports its credits. Yields what became of each, and the statements before which
-     * one is missing. Rejects with a {@link StatementError} before anything was done.
+     * Reads a file to its end, and then reports its credits. Yields the result of each, and the statements before which
+     * one is missing. Rejects with a {@link StatementError} before anything was reported.
      */
     async *importFile(path: string, isDryRun: boolean): AsyncGenerator<Outcome | Statement> {
       await using file = await open(path).catch((error: unknown) => {
@@ -148,8 +148,8 @@ export function openImport(deps: ImportDeps) {
 function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCredits>) {
   /**
    * Reports a credit for an order, unless the order's amount differs. The claim keeps other payments away, and shows
-   * whether one is in progress, which may still pay the order. A refusal of the claim decides nothing: whether the
-   * payer paid in time is decided by RecordPayment.
+   * whether one is in progress, which may still pay the order. A refused claim decides nothing, because RecordPayment
+   * decides whether the payer paid in time.
    */
   async function report(credit: StoredCredit, orderToken: string, isDryRun: boolean): Promise<Report> {
     const order = await gateway.resolve(orderToken);
@@ -168,8 +168,8 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
   }
 
   /**
-   * Reports a credit and stores the outcome. That it may have been reported is stored before, so that after a crash no
-   * duplicate is reported. If the gateway can't be reached, the credit waits.
+   * Reports a credit and stores the outcome. Before that, stores that it may have been reported, so that no duplicate
+   * is reported after a crash. If the gateway can't be reached, the credit waits.
    */
   async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
     await credits.change(credit.creditId, { state: 'WAITING', reason: null, orderToken });

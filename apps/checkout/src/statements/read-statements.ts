@@ -7,8 +7,8 @@ const bytesMax = 50 * 1_048_576;
 
 /**
  * Reads the statements of a file and their credits, in the order of the file, with flat memory. XML is read as camt.053
- * or camt.054, everything else as CSV. Rejects with a {@link StatementError}, perhaps after some credits, so a file is
- * read to its end before any of them is used.
+ * or camt.054, and everything else as CSV. Rejects with a {@link StatementError}, perhaps after some credits, so a file
+ * is read to its end before any of them is used.
  */
 export async function* readStatements(file: FileHandle): AsyncGenerator<Statement | Credit> {
   const { size } = await file.stat();

@@ -7,7 +7,7 @@ type StatementKind = 'camt.053' | 'camt.054' | 'csv';
 export interface Statement {
   readonly is: 'statement';
   readonly kind: StatementKind;
-  /** The account's IBAN, or another number of it, without blanks. */
+  /** The account's IBAN, or another number of it, without spaces. */
   readonly account: string;
   /** The number of the statement, if the bank counts them. */
   readonly number?: number | undefined;
@@ -31,7 +31,7 @@ export interface Credit {
   readonly date: string;
   /** When the payer's bank accepted the payment, if the statement has the time. */
   readonly acceptedAt?: Date | undefined;
-  /** The name and the account of the payer, as far as they are known. They are shown, but not stored. */
+  /** The name and the account of the payer, if they are known. They are shown, but not stored. */
   readonly payer: string;
   /** A digest of the payer's account, or else of the name. */
   readonly payerDigest: string;

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm';
 import { attempts, auditLog, calls, credits } from './schema.ts';
 import type { Store } from './store.ts';
 
-/** How often old data is looked for. */
+/** How often old data is erased. */
 const eraseEveryMs = 3_600_000;
 
 /** A statement erases at most this many rows, so that it locks none for long. */

@@ -21,7 +21,7 @@ const timestamptz = (name: string) => timestamp(name, { precision: 3, withTimezo
 /** The schema of all tables of the checkout. */
 export const checkout = pgSchema('checkout');
 
-/** The states of an attempt. `life.ts` says what happens in each of them. */
+/** The states of an attempt. `life.ts` defines what happens in each of them. */
 export const attemptStates = [
   'NEW',
   'OPEN',
@@ -64,7 +64,7 @@ export const connections = checkout.table(
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     /** If set, no attempts start. */
     disconnectedAt: timestamptz('disconnected_at'),
-    /** Until when the provider's list of events was read. */
+    /** The time up to which the provider's list of events was read. */
     listedUntil: timestamptz('listed_until').notNull().defaultNow(),
     /** When all payments were last compared. */
     comparedAt: timestamptz('compared_at').notNull().defaultNow(),
@@ -96,9 +96,9 @@ export const attempts = checkout.table(
     sessionId: text('session_id'),
     /** Where the customer pays. It is stored before any customer gets it. */
     sessionUrl: text('session_url'),
-    /** When the session ends: chosen before it is opened, and then as the provider says. */
+    /** When the session ends: chosen before it is opened, and then as the provider reports it. */
     sessionEndsAt: timestamptz('session_ends_at').notNull(),
-    /** What the provider says about the payment, stored once. */
+    /** The payment as the provider reported it, stored once. */
     paymentId: text('payment_id'),
     paidAt: timestamptz('paid_at'),
     paidHundredths: bigint('paid_hundredths', { mode: 'bigint' }),
@@ -109,11 +109,11 @@ export const attempts = checkout.table(
     changedAt: timestamptz('changed_at').notNull().defaultNow(),
     /** When the sweep continues the attempt; `null` if nothing is left to do. */
     dueAt: timestamptz('due_at').defaultNow(),
-    /** Until when one process works on the attempt. */
+    /** The end of the lease of the process that works on the attempt. */
     leasedUntil: timestamptz('leased_until'),
     /** How often in a row the attempt could not be continued. */
     failures: integer('failures').notNull().default(0),
-    /** How often the attempt was looked at after its end. */
+    /** How often the attempt was checked after its end. */
     looks: integer('looks').notNull().default(0),
   },
   (table) => [
@@ -196,7 +196,7 @@ export const credits = checkout.table(
     paymentId: text('payment_id').notNull().unique(),
     amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
     currency: text('currency').notNull(),
-    /** Empty once it was erased. */
+    /** Empty once it has been erased. */
     payerDigest: text('payer_digest').notNull(),
     /** The only creditor reference in the texts. */
     reference: text('reference'),

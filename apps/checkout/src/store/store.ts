@@ -21,7 +21,7 @@ import { type Attempt, attempts, auditLog, calls, connections, demoPayments, unf
 
 export type { Attempt } from './schema.ts';
 
-/** Everything that the checkout stores. */
+/** The store of everything that the checkout stores. */
 export type Store = ReturnType<typeof openStore>;
 
 /** What an attempt needs before it starts. */
@@ -53,8 +53,8 @@ interface Run {
 }
 
 /**
- * Opens the store, on one connection that the first statement opens. Every statement is a transaction of its own.
- * Rejects with errors that contain no values.
+ * Opens the store, on one connection that the first statement opens. Every statement is a separate transaction. Rejects
+ * with errors that contain no values.
  */
 export function openStore({ url }: { readonly url: string }) {
   const client = openClient({ url, applicationName: 'order-gateway checkout' }, (db) => db);
@@ -225,7 +225,7 @@ function changeAttempts({ run, first }: Run) {
 
     /**
      * Returns the key and the request of the last call of a kind, which are repeated for {@link keyHours} unless the
-     * provider answered with an error. Otherwise stores this request under a new key.
+     * provider responded with an error. Otherwise stores this request under a new key.
      */
     async prepareCall({ attemptId }: Attempt, purpose: string, request: object) {
       const [last] = await run((db) =>
@@ -249,12 +249,12 @@ function changeAttempts({ run, first }: Run) {
       return { key, request };
     },
 
-    /** Stores that the provider answered a call with an error, so that its key is not used again. */
+    /** Stores that the provider responded to a call with an error, so that its key is not used again. */
     endCall: (key: string, error: string) => run((db) => db.update(calls).set({ error }).where(eq(calls.key, key))),
   };
 }
 
-/** Returns what is due, and for how long it was. */
+/** Returns the attempts that are due, and for how long they have been due. */
 function scheduleWork({ run }: Run) {
   return {
     /** Returns the ids of attempts that are due and that no process works on. */
@@ -274,8 +274,8 @@ function scheduleWork({ run }: Run) {
       ),
 
     /**
-     * Returns the age of the oldest payment whose money is on its way, how many payments must be refunded, and when the
-     * first authorisation ends that was neither captured nor released.
+     * Returns the age of the oldest payment in progress, how many payments must be refunded, and when the first
+     * authorisation ends that was neither captured nor released.
      */
     async moneyOnItsWay() {
       const [row] = await run((db) =>
@@ -293,8 +293,8 @@ function scheduleWork({ run }: Run) {
     },
 
     /**
-     * Returns the connections whose list of changes was not read for a minute, each with the time until which it was
-     * read, and marks them as read until now.
+     * Returns the connections whose list of changes was not read for a minute, each with the time up to which it was
+     * read, and marks them as read up to now.
      */
     takeListings: () =>
       run(async (db) => {
@@ -315,7 +315,7 @@ function scheduleWork({ run }: Run) {
         return rows.map((row) => ({ connectionId: row.connection_id, listedUntil: new Date(row.listed_until) }));
       }),
 
-    /** Returns to the time until which a list was read, because reading it failed. */
+    /** Restores the time up to which a list was read, because reading it failed. */
     resetListing: (connectionId: string, listedUntil: Date) =>
       run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
 

@@ -3,7 +3,7 @@ import { StartError } from '@order-gateway/runtime/process';
 const timeoutMs = 5_000;
 
 /**
- * Rejects with the message if a gateway does not serve this page, so that a command prints no link that leads nowhere.
+ * Rejects with the message if a gateway does not serve this page, so that a command prints no link to a missing page.
  * The gateway may not be reachable from here; then its pages are not known to be missing.
  */
 export async function requireView(url: URL, message: string): Promise<void> {

@@ -21,7 +21,7 @@ export interface OperationDeps {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number;
   readonly baseUrl: () => BaseUrl;
-  /** For how many days after an order's expiry a checkout system can report a payment: the longest of all. */
+  /** The number of days after an order's expiry for which some checkout system can still report a payment. */
   readonly lateDays: () => number;
   /** Counts a payment that was refused. */
   readonly countRefusal: CountRefusal;

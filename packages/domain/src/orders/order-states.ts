@@ -272,8 +272,8 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
 }
 
 /**
- * Decides on a payment that the merchant recorded itself. It has the amount of the order, waits for the end of a payment
- * in progress, and is never stored as refused, because nobody is owed anything.
+ * Decides on a payment that the merchant recorded itself. It has the amount of the order, waits for the end of a
+ * payment in progress, and is never stored as refused, because no money has to be given back.
  */
 export function decideManualPayment(
   order: Order,

@@ -193,8 +193,7 @@ export interface OrderStore {
   findByToken(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 
   /**
-   * Does the same as `findByToken` for unauthenticated requests. However many there are, they do not delay the other
-   * lookups.
+   * Does the same as `findByToken` for unauthenticated requests. Even many of them do not delay the other lookups.
    */
   findForPage(token: OrderToken, timeoutMs: number): Promise<LinkLookup>;
 

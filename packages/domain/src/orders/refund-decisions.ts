@@ -106,8 +106,8 @@ export function decideRefund(
 }
 
 /**
- * Decides on a refund that a checkout system reports: a fact, which is stored even if more money went back than was
- * paid. `refused` is the refused payment that it refunds, or `null` for the order's own payment.
+ * Decides on a refund that a checkout system reports. It has been made, so it is stored even if more money went back
+ * than was paid. `refused` is the refused payment that it refunds, or `null` for the order's own payment.
  */
 export function decideReportedRefund(
   order: Order,

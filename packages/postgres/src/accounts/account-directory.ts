@@ -26,7 +26,7 @@ const lookupTimeoutMs = 5_000;
 
 type Statements = ReturnType<typeof prepareStatements>;
 
-/** What a directory can do besides the lookups. */
+/** The operations of a directory in addition to the lookups. */
 interface AccountsCheck {
   /** Looks up no account, with the statement and the connections of every lookup. Rejects with the reason if it fails. */
   check(): Promise<void>;

@@ -149,7 +149,7 @@ async function signIn(
   );
   if (signedIn === undefined) return undefined;
   const isOfAccount = eq(consoleSessions.accountId, Number(signedIn.account_id));
-  // The latest session of each person comes first, so that nobody can end the sessions of all others.
+  // The latest session of each person is first, so that no person can end the sessions of all others.
   const kept = db
     .select({ id: consoleSessions.id })
     .from(consoleSessions)

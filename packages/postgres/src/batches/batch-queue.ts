@@ -23,8 +23,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   /** The maximum number of items that wait for a client; further items are `overloaded` at once. */
   readonly waitingMax: number;
   /**
-   * Returns the owner of an item. While not all items fit into a batch, the owners take turns, so that an item waits for
-   * few items of each other owner, however many of them wait. Absent: oldest first.
+   * Returns the owner of an item. While not all items fit into a batch, the owners take turns, so that an item waits
+   * for only a few items of each other owner, regardless of how many are waiting. Absent: oldest first.
    */
   readonly ownerOf?: (item: Item) => unknown;
   /** Whether each batch contains only the items of one owner. */
@@ -197,8 +197,8 @@ function hasFailed(outcomes: readonly unknown[]): boolean {
 }
 
 /**
- * Decides which of the waiting items are next, and whether another item may wait. The owner whose latest turn was the
- * longest ago is next.
+ * Decides which of the waiting items are next, and whether another item may wait. The next turn belongs to the owner
+ * whose latest turn was the longest ago.
  */
 function createTurns<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],

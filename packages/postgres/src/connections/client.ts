@@ -15,8 +15,8 @@ import { type Address, createAddresses, type OpenedSocket, openSocket, type Sock
 export const connectTimeoutMs = 1_500;
 
 /**
- * Time limit for opening a session in a command or at the start of a gateway, which have no other server to turn to and
- * may run on a busy machine.
+ * Time limit for opening a session in a command or during the startup of a gateway. There is no other server to try,
+ * and the machine may be busy.
  */
 export const patientConnectTimeoutMs = 10_000;
 

@@ -38,7 +38,7 @@ export async function awaitRecovery(url: string): Promise<void> {
 
 /**
  * Queries what the gateway must know about its database server when it starts. Rejects with an error without values,
- * also if the gateway can't work behind the pooler.
+ * for example if the gateway can't work behind the pooler.
  */
 export async function inspectServer(url: string) {
   const { session, isShared } = await inspectSessions(url);
@@ -91,9 +91,9 @@ function inspectSessions(url: string) {
 }
 
 /**
- * Rejects if a pooler shares sessions, but not the statements that are prepared in them. A second connection occupies the
- * session in which the first one has prepared a statement, so that the pooler gives the first one another session. The
- * statement runs in a transaction, because the driver prepares it again outside of one.
+ * Rejects if a pooler shares sessions, but not the statements that are prepared in them. A second connection occupies
+ * the session in which the first one has prepared a statement, so that the pooler gives the first one another session.
+ * The statement runs in a transaction, because outside a transaction, the driver prepares it again.
  */
 async function requireSharedStatements(url: string): Promise<void> {
   const options = { url, applicationName, settings: plansEveryRun, connectTimeoutMs: patientConnectTimeoutMs };

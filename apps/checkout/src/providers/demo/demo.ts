@@ -17,7 +17,7 @@ const amountMax = 999_999_999_999_999n;
 
 /**
  * Creates the provider of test payments. It moves no money, but an attempt goes through the same states as with any
- * other provider. It takes only test orders.
+ * other provider. It accepts only test orders.
  */
 export function createDemoProvider(store: Store, baseUrl: () => string): Provider {
   const change = async (

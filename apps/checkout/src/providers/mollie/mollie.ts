@@ -11,10 +11,12 @@ const timeoutMs = 20_000;
 
 const pageLength = 250;
 
-/** Answers after which the same request can succeed: the key was replaced or got a right, or Mollie is less busy. */
+/**
+ * Statuses after which the same request can succeed: once the key was replaced or got a right, or Mollie is less busy.
+ */
 const waitingStatuses = [401, 403, 409, 429];
 
-/** The currencies that Mollie takes for cards. */
+/** The currencies that Mollie accepts for cards. */
 const cardCurrencies = new Set(
   `AED AUD BGN BRL CAD CHF CZK DKK EUR GBP HKD HUF ILS ISK JPY MXN MYR NOK NZD PHP PLN RON SEK SGD THB TWD USD
   ZAR`.split(/\s+/),
@@ -82,8 +84,8 @@ interface Chargeback {
 }
 
 /**
- * Creates the provider Mollie, which takes cards, iDEAL and Bancontact on Mollie's own page. Cards are authorised first.
- * Mollie's webhooks are not signed, and its open payments can't be closed unless it says so.
+ * Creates the provider Mollie, which accepts cards, iDEAL and Bancontact on Mollie's own page. Cards are authorised
+ * first. Mollie's webhooks are not signed, and its open payments can't be closed unless it says so.
  */
 export function createMollieProvider(send: Fetch): Provider {
   const call = createCall(send);
@@ -103,7 +105,7 @@ export function createMollieProvider(send: Fetch): Provider {
     },
     ...mollieCalls(call),
     ...mollieReads(call),
-    /** Anyone can send an id, so it is a hint to look at a payment of this account. */
+    /** Anyone can send an id, so it is only a hint to look up a payment of this account. */
     verify: (_account, _headers, body) => {
       const id = new URLSearchParams(body).get('id');
       return id !== null && /^tr_\w{1,64}$/.test(id) ? [id] : undefined;
@@ -304,7 +306,7 @@ function seenRefund({ id, status, amount, createdAt, metadata }: Refund): SeenRe
   };
 }
 
-/** A chargeback takes the money at once. If the bank reverses it, the merchant has the money again. */
+/** A chargeback takes the money immediately. If the bank reverses it, the merchant has the money again. */
 function seenDispute({ id, amount, reversedAt, reason }: Chargeback): SeenDispute {
   return {
     disputeId: id,

@@ -1,7 +1,7 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
 
 // The presentment currencies, decimals, special cases and minimum amounts of docs.stripe.com/currencies, compared with
-// several public copies of that page in November 2026. STN is left out, because Stripe still lists its predecessor STD.
+// several public copies of that page in November 2026. STN is omitted, because Stripe still lists its predecessor STD.
 
 const currencies = new Set(
   `AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BWP BYN BZD CAD CDF CHF CLP CNY
@@ -13,10 +13,10 @@ const currencies = new Set(
 
 const withoutDecimals = 'BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF'.split(' ');
 const withThreeDecimals = 'BHD JOD KWD OMR TND'.split(' ');
-/** Stripe writes these in hundredths, but takes whole amounts only. */
+/** Stripe writes these in hundredths, but accepts whole amounts only. */
 const wholeInHundredths = ['ISK', 'UGX'];
 
-/** Stripe takes at most 8 digits. */
+/** Stripe accepts at most 8 digits. */
 const unitsMax = 99_999_999n;
 
 /** The minimum, in hundredths, if the account settles in the same currency. */
@@ -26,14 +26,14 @@ const minimums: Readonly<Record<string, bigint>> = {
   ...{ PLN: 200n, RON: 200n, SEK: 300n, SGD: 50n, THB: 1_000n },
 };
 
-/** Returns the number of decimals that Stripe writes; `undefined` if it does not take the currency. */
+/** Returns the number of decimals that Stripe writes; `undefined` if it does not accept the currency. */
 function exponentOf(currency: string): number | undefined {
   if (!currencies.has(currency)) return undefined;
   if (withoutDecimals.includes(currency)) return 0;
   return withThreeDecimals.includes(currency) ? 3 : 2;
 }
 
-/** Returns the number of decimals that an amount may have; `undefined` if Stripe does not take the currency. */
+/** Returns the number of decimals that an amount may have; `undefined` if Stripe does not accept the currency. */
 export function stripeDecimals(currency: string): number | undefined {
   return wholeInHundredths.includes(currency) ? 0 : exponentOf(currency);
 }

@@ -32,14 +32,14 @@ const reversalEventTypes = [
   'charge.dispute.closed',
 ];
 
-/** The page's locales, of which Stripe knows all but these; Stripe then chooses by the browser. */
+/** The page's locales that Stripe does not support. For these, Stripe chooses the language by the browser. */
 const unknownLocales = ['hi', 'ar'];
 
 type SessionParams = Stripe.Checkout.SessionCreateParams;
 
 /**
- * Creates the provider Stripe, which takes cards on Stripe's own page. Cards are authorised first and captured under a
- * claim, so that a refused payment is never charged.
+ * Creates the provider Stripe, which accepts cards on Stripe's own page. Cards are authorised first and captured under
+ * a claim, so that a refused payment is never charged.
  */
 export function createStripeProvider(send: Fetch): Provider {
   const clients = new Map<string, Stripe>();
@@ -50,7 +50,7 @@ export function createStripeProvider(send: Fetch): Provider {
       () =>
         new Stripe(key, {
           httpClient: Stripe.createFetchHttpClient(send as typeof fetch),
-          // Every call is repeated by the life of its attempt, after a look.
+          // `life.ts` repeats every call, after it has read the attempt's status from Stripe.
           maxNetworkRetries: 0,
           timeout: timeoutMs,
           telemetry: false,
@@ -303,7 +303,7 @@ function idsOf({ data }: Stripe.Event): string[] {
 /** Requests that Stripe rejects, now and whenever they are repeated. */
 const refusedTypes = ['StripeInvalidRequestError', 'StripeCardError'];
 
-/** Answers that Stripe stores under the key, or after which the key cannot be used. */
+/** Responses that Stripe stores under the key, or after which the key cannot be used. */
 const failedTypes = ['StripeAPIError', 'StripeIdempotencyError'];
 
 async function answered<Result>(call: Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ export interface TransferDetails {
   readonly name: string;
   readonly iban: string;
   readonly amount: AmountHundredths;
-  /** The creditor reference, without blanks. */
+  /** The creditor reference, without spaces. */
   readonly reference: string;
 }
 
@@ -31,7 +31,7 @@ export function epcQrContent({ name, iban, amount, reference }: TransferDetails)
   return fits ? content : undefined;
 }
 
-/** Whether a transfer can be made to this name: one line, without blanks around it. */
+/** Whether a transfer can be made to this name: one line, without spaces around it. */
 export function isTransferName(name: string): boolean {
   const isLine = name === name.trim() && !/\p{C}/u.test(name);
   return isLine && name.length > 0 && Array.from(name).length <= nameLengthMax;

@@ -6,7 +6,7 @@ const lengths =
     ' ',
   );
 
-/** Returns an account number without blanks; `undefined` unless it is an IBAN of a SEPA country. */
+/** Returns an account number without spaces; `undefined` unless it is an IBAN of a SEPA country. */
 export function parseIban(text: string): string | undefined {
   const iban = compact(text);
   const isComplete = /^[A-Z]{2}\d{2}[A-Z\d]+$/.test(iban) && lengths.includes(`${iban.slice(0, 2)}${iban.length}`);

@@ -3,8 +3,8 @@ import { isTransferName, transferRange } from './epc-qr-code.ts';
 import { parseIban } from './iban.ts';
 
 /**
- * SEPA transfers to a merchant's own account. The checkout cannot look at them: their payments arrive with a statement,
- * so there is no attempt. A test order is not offered a real account.
+ * SEPA transfers to a merchant's own account. The checkout cannot read their status: their payments arrive with a
+ * statement, so there is no attempt. A test order is not offered a real account.
  */
 export const transfer: Offering = {
   name: 'transfer',

@@ -59,7 +59,7 @@ ${changes.value.length === 0 ? '' : changesOf(visit, changes.value)}`;
   return page(texts.brand, content, failure);
 }
 
-/** Lists who changed the payment instructions, because whoever changes them decides where customers send money. */
+/** Lists who changed the payment instructions, because a person who changes them decides where customers send money. */
 function changesOf({ texts, language, clientId }: Visit, changes: readonly InstructionChange[]): Html {
   const nameOf = (actor: string) => {
     if (actor === clientId) return texts.byApi;

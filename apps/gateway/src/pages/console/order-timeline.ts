@@ -67,7 +67,7 @@ export async function timelineOf(visit: Visit, order: OrderRecord): Promise<Html
     .map(({ ms, text }) => html`<li>${timeOf(ms, language)}${text}</li>`);
 }
 
-/** Returns the entries of the refunds and disputes, of which the record has the first and the current status. */
+/** Returns the entries of the refunds and disputes. The record has the first and the current status of each. */
 function reversalsOf(visit: Visit, { refunds = [], disputes = [] }: OrderRecord): Entry[] {
   const { texts } = visit;
   const ofRefunds = refunds.flatMap(({ created_at, refunded_at, updated_at, status, ...refund }): Entry[] => {

@@ -37,7 +37,7 @@ async function refundForm(visit: Visit): Promise<Response> {
     : amountPage(visit, order, typed, amount.failure);
 }
 
-/** Returns the amount of the refund that a typed amount asks for, or of what is left. Stores nothing. */
+/** Returns the amount of the refund: the typed amount, or what can still be refunded. Stores nothing. */
 async function planRefund(
   { deps, call }: Visit,
   { order_token }: OrderRecord,
@@ -76,7 +76,7 @@ ${field}
   return page(filledTitle(texts.refundTitle, { order: order.order_id }, language), content, failure);
 }
 
-/** Repeats what is given back, under an id that makes it safe to send the form twice. */
+/** Shows the refund for confirmation, with an id that makes it safe to send the form twice. */
 function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundredths): Response {
   const { texts, language, form, formToken, link, merchant } = visit;
   const shown = amountOf(visit, { ...order, order_amount: Number(formatAmount(amount)) });

@@ -6,9 +6,8 @@ const arabicDigit = /[٠-٩۰-۹]/g;
 
 /**
  * Returns an amount as a JSON number would be written, from the way in which people write it in any language: `49,90`,
- * `1.249,50`, `1,249.50`, `1 249,50` or `12,34,567`. Returns `undefined` for an amount that means one thing in one
- * language and another in the next, such as `1,500`. Any other text is returned without its spaces, for CreateOrder to
- * reject.
+ * `1.249,50`, `1,249.50`, `1 249,50` or `12,34,567`. Returns `undefined` for an amount whose meaning depends on the
+ * language, such as `1,500`. Any other text is returned without its spaces, for CreateOrder to reject.
  */
 export function readTypedAmount(typed: string): string | undefined {
   const text = typed
@@ -29,7 +28,9 @@ export function typedAmount(typed: string): NumberText {
   return new NumberText(readTypedAmount(typed) ?? tooPreciseAmount);
 }
 
-/** Returns the errors of a form's fields. The one of an ambiguous amount in the field `name` gets the message `form`. */
+/**
+ * Returns the errors of a form's fields. The error of an ambiguous amount in the field `name` gets the message `form`.
+ */
 export function explainAmount(
   failure: Failure | undefined,
   name: string,

@@ -68,7 +68,7 @@ const formHeads = {
   post: html`<meta name="referrer" content="strict-origin">`,
 } as const;
 
-/** Where the Pay button leads. */
+/** The target of the Pay button. */
 export interface CheckoutLink {
   /** The template for the address of the page's Pay button; absent: the page has no button. */
   readonly checkoutTemplate: CheckoutTemplate | undefined;
@@ -101,10 +101,10 @@ function hasPaymentForm(deps: PaymentPageDeps, link: LinkedOrder): boolean {
 }
 
 /**
- * Returns where the forms of the page lead, including those that it can get while it is open, as sources of
- * `form-action`; `undefined` if it can have no form. Chromium applies `form-action` to every redirect that follows a
- * form. The form of a test order leads to the return link and to every redirect of the merchant's site, which the
- * gateway can't know. The form of the Pay button leads to the checkout, and from there to the provider's page.
+ * Returns the targets of the page's forms as sources of `form-action`, including forms that it can get while it is
+ * open; `undefined` if it can have no form. Chromium applies `form-action` to every redirect that follows a form. The
+ * form of a test order leads to the return link and to every redirect of the merchant's site, which the gateway can't
+ * know. The form of the Pay button leads to the checkout, and from there to the provider's page.
  */
 export function formTargets(
   { checkoutTemplate, checkoutMethod }: PaymentPageDeps,

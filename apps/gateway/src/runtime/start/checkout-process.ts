@@ -32,8 +32,8 @@ interface CheckoutProcess {
 }
 
 /**
- * Starts the checkout beside a gateway with the embedded database, and waits until it is ready. The gateway works
- * without it, so a checkout that ends is only reported. Returns the function that stops it.
+ * Starts the checkout for a gateway with the embedded database, and waits until it is ready. The gateway works without
+ * it, so a checkout that ends is only reported. Returns the function that stops it.
  */
 export async function startCheckoutProcess(
   { databaseUrl, dataDir, port, gatewayUrl, grpcUrl }: CheckoutProcess,

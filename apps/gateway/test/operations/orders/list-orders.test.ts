@@ -21,7 +21,7 @@ test('GET /orders: the last page has no cursor, even if it is full', async () =>
   expect([idsOf(body), Object.hasOwn(body, 'next_cursor')]).toEqual([allIds, false]);
 });
 
-test('GET /orders: lists 20 orders, newest first, and the rest after the cursor, even if an order is added meanwhile', async () => {
+test('GET /orders: lists 20 orders, newest first, and the rest after the cursor, even if an order is added in between', async () => {
   const { body: first } = await list();
   expect(idsOf(first)).toEqual(allIds.slice(0, 20));
   await createOrder(gateway, 'added');

@@ -16,7 +16,7 @@ test('no action of a person happens if the audit log can not record it', async (
   });
   onTestFinished(() => void receiver.close());
   const url = `http://127.0.0.1:${await bind(receiver, { port: 0, host: '127.0.0.1' })}/`;
-  // No event occurs after the endpoint exists, so nothing is delivered meanwhile.
+  // No event occurs after the endpoint exists, so nothing is delivered in the meantime.
   const create = (order_id: string) => callJson(gateway, 'POST', '/order', validOrderInput({ order_id }));
   const [{ body: cancelled }, { body: paid }] = [await create('audit-1'), await create('audit-2')];
   const [visitor, leaving] = [await signIn(gateway), await signIn(gateway)];

@@ -78,7 +78,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
           if (row === undefined) return [{ kind: 'conflict' }];
           return [{ kind: 'changed', ...(row.leaseEndsAt && { endsAtMs: row.leaseEndsAt.getTime() }) }];
         } catch (error) {
-          // Another call has meanwhile stored this payment: for another order, or as refused for this one.
+          // Another call has stored this payment in the meantime: for another order, or as refused for this one.
           if (isDuplicate(error)) return [{ kind: 'conflict' }];
           throw error;
         }

@@ -72,8 +72,8 @@ async function nextBlock(db: PostgresJsDatabase): Promise<number> {
 
 /**
  * Returns the statement that moves the sequence forward to a block, but never back. Sessions run it one after the
- * other. Meanwhile, each waiting session takes only one number: it finds that block in use, and waits for the lock. So
- * the target of `setval`, which is more than {@link skippedMax} numbers ahead, is beyond the numbers of all sessions.
+ * other, and each waiting session takes only one number: it finds that block in use, and waits for the lock. So the
+ * target of `setval`, which is more than {@link skippedMax} numbers ahead, is beyond the numbers of all sessions.
  */
 function moveTo(block: number): SQL {
   return sql.raw(`do $$

@@ -16,7 +16,7 @@ export type ErasureTarget =
   | { readonly by: 'order'; readonly clientId: string; readonly orderId: string }
   /** All orders with this customer_email, ignoring case. The column has no index, so every order is read. */
   | { readonly by: 'email'; readonly email: string }
-  /** All orders created before this time, or more than so many days ago by the database's clock. */
+  /** All orders created before this time, or more than this number of days ago by the database's clock. */
   | { readonly by: 'age'; readonly before: Date | { readonly daysAgo: number } };
 
 /** A target whose time is known. */
