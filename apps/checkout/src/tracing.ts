@@ -1,4 +1,4 @@
-import { type Attributes, context, ROOT_CONTEXT, SpanStatusCode, trace } from '@opentelemetry/api';
+import { context, ROOT_CONTEXT, type Span, type SpanOptions, SpanStatusCode, trace } from '@opentelemetry/api';
 import { describeHttp, startServerSpan, tracer } from '@order-gateway/runtime/tracing';
 import type { FastifyInstance } from 'fastify';
 
@@ -18,9 +18,25 @@ export function traceRequests(app: FastifyInstance): void {
   });
 }
 
-/** Runs work in a span: in the trace of the request for which it is done, or in its own if it is done in the background. */
-export function traced<Result>(name: string, attributes: Attributes, work: () => Promise<Result>): Promise<Result> {
-  return tracer.startActiveSpan(name, { attributes }, (span) => work().finally(() => span.end()));
+/**
+ * Runs work in a span: in the trace of the request for which it is done, or in a separate one if it is done in the
+ * background.
+ */
+export function traced<Result>(
+  name: string,
+  options: SpanOptions,
+  work: (span: Span) => Promise<Result>,
+): Promise<Result> {
+  return tracer.startActiveSpan(name, options, async (span) => {
+    try {
+      return await work(span);
+    } catch (error) {
+      span.setStatus({ code: SpanStatusCode.ERROR });
+      throw error;
+    } finally {
+      span.end();
+    }
+  });
 }
 
 /** Returns what a log line says about the trace that it belongs to. */

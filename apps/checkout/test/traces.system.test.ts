@@ -1,7 +1,13 @@
 import { copyTestCluster, createServerFolder } from '@order-gateway/dev-postgres/testing';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { expect, onTestFinished, test } from 'vitest';
+import { startTracing } from '@order-gateway/runtime/tracing';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { startCollector, valuesOf } from '../../../tools/trace-collector.ts';
+import { createProviders } from '../src/providers/all.ts';
+import type { Account } from '../src/providers/provider.ts';
+import type { Store } from '../src/store/store.ts';
+import { traced } from '../src/tracing.ts';
+import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { startProcess } from './helpers/gateway-process.ts';
 
 // Needs processes: tracing is global to a process, and the checkout and the gateway are two.
@@ -59,4 +65,41 @@ test("a payment is in one trace in the logs and spans of the checkout and the ga
     name: 'attempt',
     traceId: recorded,
   });
+});
+
+test('a call to a provider is a span, without the key, identifiers and data of the customer', async () => {
+  const collector = await startCollector();
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', collector.url);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const tracing = startTracing({ name: 'always_on', share: 1 }, { name: 'order-gateway-checkout', version: '1.0.0' });
+  const stripe = createStripeStandIn();
+  const providers = createProviders({} as Store, {
+    baseUrl: () => 'https://pay.example',
+    send: (url, init) =>
+      url.includes('refused') ? Promise.reject(new TypeError('fetch failed')) : stripe.send(url, init),
+  });
+  const provider = providers.get('stripe');
+  const account: Pick<Account, 'secrets'> = { secrets: stripe.secrets };
+  const call = (paymentId: string) =>
+    provider?.capture.send(account as Account, { paymentId }, 'key_1').catch(({ message }) => message);
+  await traced('attempt', {}, async () => {
+    expect(await call('pi_3TunKNown')).toBe('refused: resource_missing');
+    expect(await call('pi_3Trefused')).toMatch('unanswered');
+  });
+  await tracing.close();
+
+  const attempt = collector.spans.find(({ name }) => name === 'attempt');
+  const calls = collector.spans.filter(({ kind }) => kind === 3);
+  const attributes = { 'http.request.method': 'POST', 'server.address': 'api.stripe.com' };
+  expect(calls.map((span) => ({ ...span, attributes: valuesOf(span.attributes) }))).toEqual(
+    [{ ...attributes, 'http.response.status_code': 404 }, attributes].map((shown) =>
+      expect.objectContaining({
+        name: 'POST /v1/payment_intents/{id}/capture',
+        parentSpanId: attempt?.spanId,
+        attributes: shown,
+        status: { code: 2 },
+      }),
+    ),
+  );
+  expect(JSON.stringify(calls)).not.toMatch(/rk_test|pi_3T/);
 });

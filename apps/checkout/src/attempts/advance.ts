@@ -107,7 +107,7 @@ export function createAdvance(deps: AdvanceDeps) {
   }
 
   return (attemptId: string, { isUnwanted = false }: { readonly isUnwanted?: boolean } = {}) =>
-    traced('attempt', { attempt_id: attemptId }, () => advance(attemptId, isUnwanted));
+    traced('attempt', { attributes: { attempt_id: attemptId } }, () => advance(attemptId, isUnwanted));
 }
 
 /** Returns the provider of an attempt, and the account at which the attempt was opened. */

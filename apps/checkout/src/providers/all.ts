@@ -4,6 +4,7 @@ import { createMollieProvider } from './mollie/mollie.ts';
 import { network, paced } from './paced.ts';
 import type { Fetch, Offering, Provider } from './provider.ts';
 import { createStripeProvider } from './stripe/stripe.ts';
+import { tracedCalls } from './traced-calls.ts';
 import { transfer } from './transfer/transfer.ts';
 
 /** Creates all providers, in the order in which pages offer them. `send` replaces the network. */
@@ -11,7 +12,7 @@ export function createProviders(
   store: Store,
   { baseUrl, send = network }: { readonly baseUrl: () => string; readonly send?: Fetch | undefined },
 ): ReadonlyMap<string, Provider> {
-  const pacedSend = paced(send);
+  const pacedSend = paced(tracedCalls(send));
   const providers = [
     createStripeProvider(pacedSend),
     createMollieProvider(pacedSend),

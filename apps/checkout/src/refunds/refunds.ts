@@ -81,7 +81,7 @@ export function startRefunds(deps: RefundDeps) {
       if (attempt === undefined) continue;
       try {
         const isMade = refundId === undefined || providerRefundId !== undefined;
-        await traced('refund', { attempt_id: attempt.attemptId }, () =>
+        await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
           withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
         );
         pauses.set(key, { pauseMs: everyMs / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
