@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type SQL, sql } from 'drizzle-orm';
+import { getTableName, type SQL, sql } from 'drizzle-orm';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { buildIndex, type Execute, isConcurrent } from './concurrent-index.ts';
 import { noStatementTimeoutMs, withConnection } from './connections/client.ts';
 import { DatabaseError, isLockTimeout, lockTimeoutMessage } from './connections/errors.ts';
 import { requireOwnSession } from './connections/inspect-server.ts';
+import { orders } from './schema.ts';
 
 /** The migrations of one schema, and where a database records those that it has. */
 export interface Migrations {
@@ -14,14 +15,17 @@ export interface Migrations {
   readonly folder: string;
   /** The name of the table in the schema `drizzle`. */
   readonly table: string;
-  /** The script that every run ends with. */
+  /** The script of privileges that every run ends with. */
   readonly grantsFile?: URL;
+  /** The script that distributes the tables and functions, if some are distributed. */
+  readonly distributionFile?: URL;
 }
 
 const gatewayMigrations: Migrations = {
   folder: fileURLToPath(new URL('../migrations', import.meta.url)),
   table: '__drizzle_migrations',
   grantsFile: new URL('../grants.sql', import.meta.url),
+  distributionFile: new URL('../distribute.sql', import.meta.url),
 };
 
 /** Any number that no other program locks. Its bytes spell the name of the service, `order`, in ASCII. */
@@ -48,13 +52,13 @@ const retryPauseMs = 500;
  * Migrates the database to the schema that this code needs, once, even if many processes start at the same time: they
  * wait for each other on an advisory lock. Statements have no time limit, because building an index may take long; only
  * waiting for a lock has one. Each migration is applied completely or not at all. Then the roles of `roles.sql` get the
- * privileges that they lack. If there is nothing to do, only one server of a cluster is needed. Rejects with an error
- * that contains no values.
+ * privileges that they lack, and a cluster distributes what the migrations added. If there is nothing to do, only one
+ * server of a cluster is needed. Rejects with an error that contains no values.
  */
 export async function migrateDatabase(
   url: string,
   lockTimeoutMs = lockTimeoutMaxMs,
-  { folder: migrationsFolder, table, grantsFile }: Migrations = gatewayMigrations,
+  { folder: migrationsFolder, table, grantsFile, distributionFile }: Migrations = gatewayMigrations,
 ): Promise<void> {
   await requireOwnSession(url);
   const options = { url, applicationName: 'order-gateway migration', statementTimeoutMs: noStatementTimeoutMs };
@@ -78,10 +82,35 @@ export async function migrateDatabase(
     for (const migration of pending) await applyMigration(execute, migration, lockTimeoutMs, table);
     // A role that may not migrate is reported even if there is nothing to do.
     await execute(sql`insert into drizzle.${sql.identifier(table)} (hash) select '' where false`);
-    if (grantsFile === undefined) return;
-    const grants = sql.raw(await readFile(grantsFile, 'utf8'));
-    if (pending.length > 0 || (await changesPrivileges(execute, grants))) await execute(grants);
+    if (grantsFile !== undefined) {
+      const grants = sql.raw(await readFile(grantsFile, 'utf8'));
+      if (pending.length > 0 || (await changesPrivileges(execute, grants))) await execute(grants);
+    }
+    if (distributionFile !== undefined && (await isDistributed(execute)))
+      await distribute(execute, await readStatements(distributionFile), lockTimeoutMs);
   });
+}
+
+async function isDistributed(execute: Execute): Promise<boolean> {
+  const [citus] = await execute(sql`select to_regclass('pg_dist_partition') as name`);
+  if (citus?.name == null) return false;
+  const rows = await execute(sql`select from pg_dist_partition where logicalrelid = ${getTableName(orders)}::regclass`);
+  return rows.length > 0;
+}
+
+/** Distributes what is not distributed yet. */
+async function distribute(execute: Execute, statements: readonly string[], timeoutMs: number): Promise<void> {
+  for (const statement of statements) {
+    const query = sql.raw(statement);
+    // Citus can't do this in a transaction.
+    if (statement.includes('_concurrently(')) await execute(query);
+    else await inTransaction(execute, [query], timeoutMs);
+  }
+}
+
+/** Returns the statements of a script, each of which ends with a line. */
+export async function readStatements(file: URL): Promise<string[]> {
+  return (await readFile(file, 'utf8')).split(/;$/m).filter((statement) => statement.trim() !== '');
 }
 
 /** Whether a script of grants would change any privilege. On Citus, a grant needs all servers, and this does not. */

@@ -1,15 +1,14 @@
-import { readFile } from 'node:fs/promises';
 import { withSession } from '@order-gateway/dev-postgres/testing';
 import { type CitusCluster, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
+import { readStatements } from '../src/migrate.ts';
 import { readRoles, roles, setUpAsInProduction, urlAs } from './production-database.ts';
 import { runQuery } from './run-query.ts';
 
 /** Returns the tables that `distribute.sql` distributes by merchant_id. */
 export async function distributedTables(): Promise<string[]> {
-  return (await readScript())
-    .matchAll(/create_distributed_table\w*\('(\w+)', 'merchant_id'/g)
-    .map(([, name = '']) => name)
-    .toArray();
+  return (await readScript()).flatMap(
+    (statement) => /create_distributed_table\w*\('(\w+)', 'merchant_id'/.exec(statement)?.[1] ?? [],
+  );
 }
 
 /**
@@ -31,12 +30,11 @@ export async function startDistributedCluster(): Promise<CitusCluster> {
 
 /** Runs `distribute.sql` as psql does: each statement separately, because they can't be in one transaction. */
 export async function distribute(url: string): Promise<void> {
-  const statements = (await readScript()).replaceAll(/^--.*$/gm, '').split(/;$/m);
   await withSession(url, async (session) => {
-    for (const statement of statements) if (statement.trim() !== '') await session.unsafe(statement);
+    for (const statement of await readScript()) await session.unsafe(statement);
   });
 }
 
-function readScript(): Promise<string> {
-  return readFile(new URL('../distribute.sql', import.meta.url), 'utf8');
+function readScript(): Promise<string[]> {
+  return readStatements(new URL('../distribute.sql', import.meta.url));
 }

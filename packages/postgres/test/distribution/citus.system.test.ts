@@ -21,6 +21,7 @@ import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/create/order-ids.ts';
 import { failRefund } from '../../src/orders/operators/fail-refund.ts';
+import { changeReversals } from '../../src/orders/plpgsql-functions.ts';
 import { type ClaimedDelivery, openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
 import { distributedTables, startDistributedCluster } from '../../testing/distributed-database.ts';
@@ -86,6 +87,24 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await database.sql`delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations)`;
     await migrateDatabase(database.url);
     await requireSchema(gatewayUrl());
+  });
+
+  test('a migration distributes the tables and functions that a version adds to a cluster', async () => {
+    const readDistribution = () => database.sql`
+      select logicalrelid::regclass::text as name, colocationid as colocation from pg_dist_partition union all
+      select objid::regproc::text, colocationid from pg_dist_object
+      where classid = 'pg_proc'::regclass and distribution_argument_index is not null order by 1`;
+    const before = await readDistribution();
+    // Returns to what version 1.0.0 distributed, before the last migration.
+    await database.sql`select undistribute_table('pending_refunds')`;
+    await database.sql`alter table pending_refunds add constraint pending_refunds_merchant_id_accounts_id_fk
+      foreign key (merchant_id) references accounts (id)`;
+    await database.sql`drop function change_reversals, query_shards`;
+    await database.sql.unsafe(changeReversals.definition);
+    await database.sql`delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations)`;
+    expect(await readDistribution()).toHaveLength(before.length - 3);
+    await migrateDatabase(database.url);
+    expect(await readDistribution()).toEqual(before);
   });
 
   test('if a process dies before a payment changes its order, the payment is recorded when it is reported again, but only for that order', async () => {
