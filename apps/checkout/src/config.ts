@@ -67,13 +67,13 @@ const variables = {
   clientId: optional({
     name: 'CHECKOUT_CLIENT_ID',
     help: "the checkout's account at the gateway",
-    defaultText: 'that of start; with DATABASE_URL required',
+    defaultText: 'created by start; required with DATABASE_URL',
     ...anyText,
   }),
   clientSecret: optional({
     name: 'CHECKOUT_CLIENT_SECRET',
     help: 'the secret of CHECKOUT_CLIENT_ID',
-    defaultText: 'that of start; with DATABASE_URL required',
+    defaultText: 'created by start; required with DATABASE_URL',
     ...anyText,
   }),
   databaseUrl: optional({
@@ -132,7 +132,7 @@ ${Object.values(variables)
 CHECKOUT_CLIENT_SECRET_FILE, DATABASE_URL_FILE and SECRETS_KEY_FILE name files
 that hold these values.
 Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
-argument is wrong.
+argument is invalid.
 `;
 
 /** The configuration of a checkout. */

@@ -260,7 +260,7 @@ ${Object.values(variables)
 DATABASE_URL_FILE, OIDC_CLIENT_SECRET_FILE, OPERATOR_DATABASE_URL_FILE and
 SECRETS_KEY_FILE name files that hold these values.
 Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
-argument is wrong.
+argument is invalid.
 `;
 
 /** Names that other programs use for the same settings. */

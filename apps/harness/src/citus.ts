@@ -29,8 +29,8 @@ const command = createCommand(
 Environment: PG_CONFIG, the pg_config of the PostgreSQL for which Citus is built
 (default: the one in the PATH). packages/dev-postgres/README.md lists the
 programs that a build needs.
-Exit codes: 0 after Ctrl-C; 1 it failed; 2 Citus is not installed, or an
-argument is wrong.`,
+Exit codes: 0 after Ctrl-C; 1 failure; 2 Citus is not installed, or an
+argument is invalid.`,
   );
 
 const ended = Promise.withResolvers<void>();
@@ -63,5 +63,5 @@ async function build(folder: string): Promise<void> {
   const env = { ...process.env, PG_CONFIG: pgConfig };
   const building = spawn('sh', ['-c', script], { cwd: folder, env, stdio: ['ignore', process.stderr, 'inherit'] });
   const [code] = await once(building, 'exit');
-  if (code !== 0) throw new UsageError('Citus could not be built: packages/dev-postgres/README.md says what it needs');
+  if (code !== 0) throw new UsageError('Citus could not be built: packages/dev-postgres/README.md lists what it needs');
 }

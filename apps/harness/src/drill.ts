@@ -78,9 +78,9 @@ const command = createCommand(
     'after',
     `
 Programs: PostgreSQL with pg_basebackup, and openssl; for some topologies also
-haproxy, pgbouncer or patroni. docs/failover.md says more.
+haproxy, pgbouncer or patroni. docs/failover.md has the details.
 Exit codes: 0 no order was lost and each failover was quick enough; 1 otherwise,
-or it failed; 2 an argument is wrong; 130 interrupted.`,
+or after a failure; 2 an argument is invalid; 130 interrupted.`,
   );
 
 await runCommand(command, async () => {

@@ -71,7 +71,8 @@ const command = createCommand(
 A complete run takes half an hour. Programs: openssl, and PostgreSQL with
 pg_basebackup for the failovers.
 Exit codes: 0 every order was as acknowledged, and the gateways recovered in
-time; 1 otherwise, or it failed; 2 an argument is wrong; 130 interrupted.`,
+time; 1 otherwise, or after a failure; 2 an argument is invalid; 130
+interrupted.`,
   );
 
 await runCommand(command, async () => {

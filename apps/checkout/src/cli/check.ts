@@ -13,9 +13,9 @@ export type WithCheck = (work: (deps: CheckDeps) => Promise<void>) => Promise<vo
 
 const differencesHelp = `
 unknown_attempt: the provider took money for a payment that the checkout does
-not know. not_recorded: the provider took money, and the order is not paid by
-it. amount_differs: the recorded amount is another one. not_captured,
-missing_at_provider: the provider has no money of a recorded payment.
+not know. not_recorded: the provider took money, but the order is not paid
+with it. amount_differs: the recorded amount is different. not_captured,
+missing_at_provider: the provider does not have the money of a recorded payment.
 not_paid_at_gateway: the order of a recorded payment is not paid.
 The checkout makes the same comparison each day, and repairs what it can.`;
 
@@ -23,7 +23,7 @@ The checkout makes the same comparison each day, and repairs what it can.`;
 export function addCheckCommand(program: Command, withCheck: WithCheck, print: (line: string) => void): void {
   program
     .command('check')
-    .description("Compares the providers' payments with the recorded ones, both ways. Changes nothing.")
+    .description("Compares the providers' payments with the recorded ones, in both directions. Changes nothing.")
     .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
     .option('--days <N>', 'the payments of the last N days, 1 to 180', parseDays, 7)
     .option('--json', 'print JSON, one object per line')

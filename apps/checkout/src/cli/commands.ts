@@ -32,7 +32,8 @@ interface Output {
 
 const environmentHelp = `
 Environment: DATABASE_URL or DATA_DIR, and SECRETS_KEY, as for the checkout.
-Exit codes: 0 done; 1 it failed; 2 an argument is wrong, and nothing was done.`;
+Exit codes: 0 success; 1 failure; 2 an argument is invalid, so that nothing was
+done.`;
 
 const jsonHelp = 'print JSON, one object per line';
 
@@ -108,18 +109,19 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
       }),
     );
 
-  accountCommand('test', 'Tries the key of a connected account.').action((merchantId: string, name: string) =>
-    withPayments(async ({ store, providers, encryption }) => {
-      const { identify } = providerOf(providers, name);
-      const { connectionId, account } = await currentOf(store, merchantId, name);
-      const { secrets } = await accountReader(store, encryption)(connectionId);
-      const found = await tried(identify(secrets));
-      if (found.account !== account) throw new StartError(`The key is that of another account, ${found.account}.`);
-      print(`The key of ${name} account ${account} works.`);
-    }),
+  accountCommand('test', 'Checks the key of a connected account with the provider.').action(
+    (merchantId: string, name: string) =>
+      withPayments(async ({ store, providers, encryption }) => {
+        const { identify } = providerOf(providers, name);
+        const { connectionId, account } = await currentOf(store, merchantId, name);
+        const { secrets } = await accountReader(store, encryption)(connectionId);
+        const found = await tried(identify(secrets));
+        if (found.account !== account) throw new StartError(`The key belongs to another account, ${found.account}.`);
+        print(`The key of ${name} account ${account} works.`);
+      }),
   );
 
-  accountCommand('disconnect', 'Ends new payments. The key stays until open payments have ended.').action(
+  accountCommand('disconnect', 'Prevents new payments. The key is kept until open payments have ended.').action(
     (merchantId: string, name: string) =>
       withPayments(async ({ store }) => {
         const { connectionId, account } = await currentOf(store, merchantId, name);
@@ -150,7 +152,7 @@ function addRecordCommands(
           const fields = { at: at.toISOString(), actor: by, action, merchantId, details };
           printRow(fields, displayTime(at), by, action, `${merchantId}`, shown.join(', '));
         }
-        end('Nothing was connected yet.');
+        end('No account has been connected yet.');
       }),
     );
   program

@@ -32,7 +32,7 @@ export function addRefundCommands(
           const amount = `${formatAmount(refund.amount)} ${currency}`;
           printRow({ ...refund, amount }, createdAt, amount, refundId, paymentId, orderToken, orderId);
         }
-        end('No refund waits for a person.');
+        end('There is no refund for a person to make.');
       }),
     );
 
@@ -41,14 +41,14 @@ export function addRefundCommands(
     .description('Records that a person gave back what `payments refunds` lists.')
     .argument('<ORDER_TOKEN>', 'its order token')
     .argument('<REFUND>', 'its identifier')
-    .option('--failed', 'it failed: the bank returned the money, perhaps after the refund was recorded as made')
+    .option('--failed', 'it failed: the bank returned the money, even if the refund was recorded as made')
     .action((orderToken: string, refundId: string, { failed }: { failed?: true }) =>
       withRefunds(async (deps) => {
         const refund =
           (await findRefund(deps, orderToken, refundId)) ??
           (failed && (await findMade(deps, orderToken, refundId))) ??
           undefined;
-        if (refund === undefined) throw new StartError(`No refund ${refundId} of this order waits for a person.`);
+        if (refund === undefined) throw new StartError(`No refund ${refundId} of this order is for a person to make.`);
         const { paymentId, amount, orderId, merchantId, creditId, madeAs } = refund;
         const isTransfer = creditId !== undefined;
         if (failed && isTransfer && madeAs === undefined)

@@ -16,8 +16,8 @@ interface Output {
 const reasonsHelp = `
 RECORDED: the order is paid. WAITING: another payment of the order is in
 progress, or the gateway can't be reached; the checkout tries again each minute.
-OWED: the order can't be paid by it, so the merchant owes the money. LISTED: a
-person must look at it. KNOWN: an earlier file had it. MATCHED: it would be
+OWED: it can't pay the order, so the merchant owes the money back. LISTED: a
+person must check it. KNOWN: it was in an earlier file. MATCHED: it would be
 recorded.`;
 
 /** Adds the commands for statements of bank accounts to `payments`. */
@@ -51,7 +51,7 @@ export function addStatementCommands(program: Command, withImport: WithImport, {
             }
           } catch (error) {
             if (!(error instanceof StatementError)) throw error;
-            rejected.push(`${file}: ${error.message} Nothing of this file was used.`);
+            rejected.push(`${file}: ${error.message} No part of this file was used.`);
           }
         end('The files contain no credits.');
         if (rejected.length + missing.length > 0) throw new StartError([...rejected, ...missing].join('\n'));

@@ -119,7 +119,7 @@ function openParser(emit: (item: Statement | Credit) => void) {
     }
     const name = uri === namespace ? local : '';
     path.push(name);
-    if (path.length > depthMax) fail('The file is nested too deep.');
+    if (path.length > depthMax) fail('The file is nested too deeply.');
     text = '';
     currency = attributes.Ccy?.value ?? '';
     if (path.length === statementDepth && kind !== undefined && path.join('/') === statementPaths[kind]) {

@@ -62,6 +62,6 @@ async function* rowsOf(chunks: AsyncIterable<string>): AsyncGenerator<Readonly<R
     yield* parser;
   } catch (error) {
     if (error instanceof StatementError) throw error;
-    throw new StatementError(`The file is no CSV: ${(error as CsvError).message}`);
+    throw new StatementError(`The file is not valid CSV: ${(error as CsvError).message}`);
   }
 }

@@ -92,7 +92,7 @@ export function openImport(deps: ImportDeps) {
     const known = (await credits.kindOf(account)) ?? kind;
     if (known !== kind)
       throw new StatementError(
-        `The account ${account} has statements of the kind ${known}, not ${kind}. In another kind, the same payment has another reference. To change the kind, connect the account again.`,
+        `The account ${account} uses statements of the kind ${known}, not ${kind}. The other kind gives the same payment a different reference. To change the kind, connect the account again.`,
       );
   }
 

@@ -220,9 +220,9 @@ test('credits of a CSV file are read', async () => {
 test.each([
   ['a grouped amount', `${testIban},2027-01-31,"1,000.00",EUR,,,`, 'Row 2: The amount'],
   ['another date', `${testIban},31.01.2027,1.00,EUR,,,`, 'Row 2: The date'],
-  ['a missing column', `${testIban},2027-01-31,1.00`, 'The file is no CSV'],
-  ['an open quote', `${testIban},2027-01-31,1.00,EUR,"x,,`, 'The file is no CSV'],
-  ['an endless row', `${testIban},2027-01-31,1.00,EUR,,${'x'.repeat(70_000)},`, 'The file is no CSV'],
+  ['a missing column', `${testIban},2027-01-31,1.00`, 'The file is not valid CSV'],
+  ['an open quote', `${testIban},2027-01-31,1.00,EUR,"x,,`, 'The file is not valid CSV'],
+  ['an endless row', `${testIban},2027-01-31,1.00,EUR,,${'x'.repeat(70_000)},`, 'The file is not valid CSV'],
   ['a second account', `${testIban},2027-01-31,1,EUR,,,\nNL91ABNA0417164300,2027-01-31,1,EUR,,,`, 'Row 3: Every row'],
 ])('a CSV file with %s is rejected', async (_case, rows, message) => {
   await expect(read(csv(rows))).rejects.toThrow(message);

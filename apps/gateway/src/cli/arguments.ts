@@ -9,7 +9,8 @@ import { parseRate } from '../config.ts';
 const environmentHelp = `
 Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded
 PostgreSQL in .data).
-Exit codes: 0 done; 1 it failed; 2 an argument is wrong, and nothing was done.`;
+Exit codes: 0 success; 1 failure; 2 an argument is invalid, so that nothing was
+done.`;
 
 export const jsonHelp = 'print JSON, one object per line';
 export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";

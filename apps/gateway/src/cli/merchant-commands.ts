@@ -366,7 +366,7 @@ function addConsoleCommand(program: Command, withAccounts: OpenAccounts, print: 
   )
     .addOption(nameOption('who signs in, for the audit log').default('operator'))
     .addOption(
-      new Option('--role <ROLE>', 'manage: sees and changes everything; read: only sees')
+      new Option('--role <ROLE>', 'manage: can view and change everything; read: can only view')
         .choices(consoleRoles)
         .default('manage'),
     )

@@ -65,7 +65,7 @@ program
   .action((file: string) =>
     withDatabase(async (url) => {
       const { restored, existing } = await importOrders(url, linesOf(file));
-      print(`Restored ${restored} orders; ${existing} existed already`);
+      print(`Restored ${restored} orders; ${existing} already existed`);
     }),
   );
 
@@ -88,7 +88,7 @@ program
   .command('refused')
   .description('Lists refused payments of all orders, newest first. Checkout systems must refund them.')
   .addOption(new Option('--limit <NUMBER>', 'how many').argParser(parseCount).default(defaultRefusals))
-  .option('--open', 'only those whose refund was not recorded yet, oldest first')
+  .option('--open', 'only those whose refund has not been recorded yet, oldest first')
   .option('--json', jsonHelp)
   .action(({ limit, open, json }: { limit: number; open?: true; json?: true }) =>
     withDatabase(async (url) => {
@@ -152,7 +152,7 @@ program
       const outcome = await failRefund({ url, actor }, tokenIn(text), refundId);
       if (outcome !== 'failed') throw new StartError(failureTexts[outcome]);
       print(`Ended the refund ${refundId} as FAILED.`);
-      print('If the checkout system makes it all the same, that is recorded as a further refund.');
+      print('If the checkout system still makes it, that is recorded as another refund.');
     }),
   );
 
@@ -193,7 +193,7 @@ program
       const count = await eraseOrders({ url, key: erasureKeysOf(secretsKeys)[0], actor }, target);
       if (json) print(JSON.stringify({ erased: count }));
       else if (count > 0) print(`Erased the customers' data of ${count} ${count === 1 ? 'order' : 'orders'}.`);
-      else print('There is no such order, or its data has been erased already.');
+      else print('There is no such order, or its data has already been erased.');
     });
   });
 

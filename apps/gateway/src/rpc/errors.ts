@@ -64,10 +64,10 @@ function badRequest(
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 
-/** Returns the message or, if it is too long, as many characters as fit and a note that it was cut. */
+/** Returns the message or, if it is too long, as many characters as fit and a note that it was truncated. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= statusMessageBytesMax) return message;
   const beginning = new TextDecoder().decode(bytes.subarray(0, statusMessageBytesMax), { stream: true });
-  return `${beginning} ... (cut, of ${bytes.length} bytes; POST /order returns all of it)`;
+  return `${beginning} ... (truncated from ${bytes.length} bytes; POST /order returns the complete text)`;
 }

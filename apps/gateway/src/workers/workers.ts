@@ -96,7 +96,9 @@ export function createWorkers(count: number, logger: Logger, output: Destination
       });
       if (stopping.signal.aborted) return;
       if (!hasStarted)
-        throw new StartError(ending.reason ?? `A worker ended at its start (${ending.signal ?? ending.exit_code}).`);
+        throw new StartError(
+          ending.reason ?? `A worker ended during its startup (${ending.signal ?? ending.exit_code}).`,
+        );
       logger.error({ worker, ...ending }, 'worker ended');
       pauseMs = performance.now() - startedAt > soonMs ? pauseMinMs : Math.min(2 * pauseMs, pauseMaxMs);
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});

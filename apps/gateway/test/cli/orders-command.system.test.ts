@@ -26,8 +26,8 @@ test('after an order was exported, deleted and imported, sending it again return
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(JSON.parse(gunzipSync(await readFile(file)).toString())).toMatchObject({ order_token: created.order_token });
   await runQuery(gateway.databaseUrl, 'delete from orders');
-  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 existed already\n');
-  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 existed already\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 1 orders; 0 already existed\n');
+  expect((await orders('import', file)).stdout).toBe('Restored 0 orders; 1 already existed\n');
   const replayed = await postOrder(gateway, validOrderInput());
   expect([replayed.status, await readOrder(replayed)]).toEqual([200, created]);
 });

@@ -149,7 +149,7 @@ export function queryOf(parameters: Readonly<Record<string, string | number | un
   for (const [name, value] of Object.entries(parameters)) {
     if (value === undefined) continue;
     if (value === '' || (typeof value !== 'string' && !Number.isFinite(value))) {
-      throw new TypeError(`${name} must be a text that is not empty, or a number`);
+      throw new TypeError(`${name} must be a non-empty text or a number`);
     }
     query.set(name, String(value));
   }

@@ -15,8 +15,8 @@ export const transfer: Offering = {
   secretNames: ['IBAN', 'Account holder'],
   async identify(secrets) {
     const { iban, name } = transferAccountOf(secrets);
-    if (iban === undefined) throw new Error('the IBAN is not that of an account in a SEPA country');
-    if (!isTransferName(name)) throw new Error('the name must have 1 to 70 characters, and no blanks around it');
+    if (iban === undefined) throw new Error('the IBAN does not belong to an account in a SEPA country');
+    if (!isTransferName(name)) throw new Error('the name must have 1 to 70 characters, and no spaces around it');
     return { account: iban, mode: 'live' };
   },
 };

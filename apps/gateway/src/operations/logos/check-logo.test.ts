@@ -105,7 +105,7 @@ test('a check fails as overloaded if the images of too many merchants wait', asy
 test('an image that needs too much CPU time is rejected, and one past its deadline does not delay the next', async () => {
   const strict = createCheckLogo({ ...logoCheckLimits, cpuMs: 10 });
   expect(await strict('merchant', pngOf(2_000, 2_000), () => 60_000)).toMatchObject({
-    failure: { errors: [{ field: 'logo', code: 'out_of_range', message: 'must take less work to decode' }] },
+    failure: { errors: [{ field: 'logo', code: 'out_of_range', message: 'must need less CPU time to decode' }] },
   });
   const check = createCheckLogo();
   const checked = await Promise.all([

@@ -22,7 +22,7 @@ const tooManyScans: BrokenRule = {
   code: 'out_of_range',
   message: `must have at most ${logoCheckLimits.scansMax} scans, if it is a JPEG`,
 };
-const tooMuchWork: BrokenRule = { code: 'out_of_range', message: 'must take less work to decode' };
+const tooMuchWork: BrokenRule = { code: 'out_of_range', message: 'must need less CPU time to decode' };
 
 const invalid = (rule: BrokenRule) =>
   failed({ kind: 'invalid_request', errors: [{ field: 'logo', ...rule }] } as const);

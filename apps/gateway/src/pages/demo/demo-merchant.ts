@@ -173,7 +173,7 @@ The API reference is at ${baseUrl}/docs.
 
 ${steps.map((step, index) => `  ${index + 1}. ${step}`).join('\n\n')}
 
-README.md continues here: look the order up, cancel it, and read the events.
+README.md continues here: look up the order, cancel it, and read the events.
 
 `;
 }

@@ -58,7 +58,7 @@ test('an erased order can still be replayed, a different order still conflicts w
   expect(JSON.stringify([...gateway.calls, ...gateway.errors])).not.toContain('Vanishing');
 
   const repeated = await orders(['erase', clientId, 'erased']);
-  expect(repeated.stdout).toBe('There is no such order, or its data has been erased already.\n');
+  expect(repeated.stdout).toBe('There is no such order, or its data has already been erased.\n');
 });
 
 test('orders are erased by e-mail and by age', async () => {

@@ -58,7 +58,7 @@ test('the page lists who changed the payment instructions, without repetitions',
   const [shop, other] = [await gateway.newMerchant(), await gateway.newMerchant()];
   const visitor = await signIn(shop);
   const { clientId } = shop.credentials;
-  expect((await visitor.get('/brand')).text).not.toContain('Changes of how customers pay');
+  expect((await visitor.get('/brand')).text).not.toContain('Changes to how customers pay');
   await callJson(shop, 'PATCH', '/brand', { payment_instructions: 'IBAN <1>' });
   await send(visitor, { payment_instructions: 'IBAN <1>', color: '#0b5fff' });
   await send(visitor, { payment_instructions: 'IBAN 2' });
@@ -69,7 +69,7 @@ test('the page lists who changed the payment instructions, without repetitions',
      values ('ann@ops-1', 'brand', '${clientId}', '{"payment_instructions": ""}')`,
   );
   const { text } = await visitor.get('/brand');
-  const [, list = ''] = /Changes of how customers pay<\/h2>\n<ul>(.*)<\/ul>/s.exec(text) ?? [];
+  const [, list = ''] = /Changes to how customers pay<\/h2>\n<ul>(.*)<\/ul>/s.exec(text) ?? [];
   expect([...list.matchAll(/<bdi>([^<]*)<\/bdi>/g)].map(([, shown]) => shown)).toEqual([
     ...['The operator of the gateway', 'Removed', 'Ada', 'IBAN 2'],
     ...['Your server, with a client secret', 'IBAN &lt;1&gt;'],

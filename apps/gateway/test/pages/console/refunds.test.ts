@@ -122,7 +122,7 @@ describe('a refund', () => {
     const path = `/orders/${service_order_id}`;
     await visitor.post(`${path}/payments`, { payment_id: `cash-${order_id}`, paid_on: created_at.slice(0, 10) });
     const confirmation = await visitor.get(`${path}/refunds?refund_amount=1249.50`);
-    expect(confirmation.text).toContain('Only if you have given back <bdi>€1,249.50 EUR</bdi>');
+    expect(confirmation.text).toContain('Continue only if you have given back <bdi>€1,249.50 EUR</bdi>');
     await visitor.post(`${path}/refunds`, { refund_id: 'cash', refund_amount: '1249.50' });
     const refunded = await visitor.get(path);
     expect(refunded.text).toContain('<bdi>€1,249.50 EUR</bdi> given back');

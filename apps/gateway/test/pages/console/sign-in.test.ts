@@ -142,7 +142,7 @@ describe('a form of the console', () => {
     expect(kept).toEqual(form);
     const { cookie } = await signIn(shop);
     const again = await request(`${gateway.url}/console${path}`, { form: kept, headers: { cookie } });
-    expect([again.status, again.text]).toEqual([403, expect.stringContaining('Nothing was done yet')]);
+    expect([again.status, again.text]).toEqual([403, expect.stringContaining('Nothing has been done yet')]);
     for (const text of Object.values(form)) expect(unescaped(again.text)).toContain(text);
   });
 

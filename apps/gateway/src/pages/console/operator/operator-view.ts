@@ -44,7 +44,7 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
     if (link !== undefined && method === 'GET') return { status: 200, page: signInPage('en') };
     if (link !== undefined) {
       const cookie = access.signIn(link);
-      if (cookie === undefined) return refusal(410, 'This link was already used, or has expired.');
+      if (cookie === undefined) return refusal(410, 'This link has already been used, or has expired.');
       logger.info({ remote_address: socket.remoteAddress }, 'operator signed in');
       return redirect(cookie);
     }
