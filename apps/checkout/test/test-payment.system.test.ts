@@ -26,7 +26,7 @@ test('a test payment that succeeds pays the order, and the customer returns with
   expect(new URL(locationOf(returned)).searchParams.get('order_status')).toBe('PAID');
   const attemptId = path.split('/').at(-1) ?? '';
   expect(await world.findOrder('paid')).toMatchObject({ order_status: 'PAID', payment_id: `demo_${attemptId}` });
-  expect(await world.store.find(attemptId)).toMatchObject({ state: 'RECORDED', dueAt: null, failures: 0 });
+  await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'RECORDED', dueAt: null, failures: 0 });
 });
 
 test('after a declined test payment, the customer can try again', async () => {
