@@ -81,7 +81,7 @@ test.each([
   expect(body).toMatchObject({ amount: { currency, value } });
 });
 
-test('a webhook needs no signature, because it is only a hint to look', async () => {
+test('a webhook needs no signature, because it is only a hint', async () => {
   const { attemptId, sessionId } = await pay('webhook', 'iDEAL');
   const { connectionId } = (await world.store.find(attemptId)) ?? {};
   const hook = (id: string) =>
@@ -105,7 +105,7 @@ test('without any webhook, the list of payments is enough', async () => {
 });
 
 test.each(['effect without response', '500', '429', '401'] as const)(
-  'a capture that ends with %s is looked at again, and made once',
+  'a capture that ends with %s is retried after a lookup, and made once',
   async (mishap) => {
     const { attemptId, sessionId } = await pay(`capture-${mishap}`);
     mollie.pay(sessionId);
@@ -155,7 +155,7 @@ test('a payment that is refused by the gateway is refunded once', async () => {
   expect(mollie.payments.get(sessionId)?._embedded.refunds).toHaveLength(1);
 });
 
-test('a payment of which the merchant gave a part back before it was recorded is recorded', async () => {
+test('a payment that the merchant partly refunded before it was recorded is recorded', async () => {
   const { attemptId, sessionId } = await pay('part-back', 'iDEAL');
   mollie.pay(sessionId);
   mollie.refundByHand(sessionId, '2.34');
@@ -164,7 +164,7 @@ test('a payment of which the merchant gave a part back before it was recorded is
   expect(await world.findOrder('part-back')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
 });
 
-test('only the rest of a refused payment is refunded if the merchant gave a part back', async () => {
+test('only the rest of a refused payment is refunded if the merchant has refunded a part', async () => {
   const { attemptId, sessionId } = await pay('part-owed', 'iDEAL');
   mollie.pay(sessionId, { amount: '1.00' });
   mollie.refundByHand(sessionId, '0.40');
@@ -181,7 +181,7 @@ test('a failed payment ends the attempt as declined', async () => {
   expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('The payment was declined.');
 });
 
-test('a refund is made once, waits until Mollie has made it, and a chargeback is reported', async () => {
+test('a refund is requested once and stays pending until Mollie has made it, and a chargeback is reported', async () => {
   const { attemptId, sessionId } = await pay('refunded', 'iDEAL');
   mollie.pay(sessionId);
   await world.advance(attemptId);

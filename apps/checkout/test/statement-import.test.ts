@@ -99,7 +99,7 @@ const importEntries = (
 
 const payBy = (text: string, entry: TestEntry = {}) => ({ ...entry, transactions: [transaction(text)] });
 
-test('a transfer with the exact reference and amount is recorded once, with its date, however often it is read', async () => {
+test('a transfer with the exact reference and amount is recorded once, with its date, even if it is read several times', async () => {
   const reference = await createOrder();
   const entry = payBy(reference, { reference: 'B1' });
   expect(await importEntries([entry])).toEqual(['RECORDED']);
@@ -222,12 +222,12 @@ test('a payment that the gateway refuses is owed, and reported once', async () =
   expect(await importEntries([entry])).toEqual(['KNOWN']);
 });
 
-test('a payment that the gateway rejects without storing it is for a person, and is not owed', async () => {
+test('a payment that the gateway rejects without storing it is listed for a person, and is not owed', async () => {
   answers = { record: 'invalid_request' };
   expect(await importEntries([payBy(await createOrder())])).toEqual(['LISTED invalid_request']);
 });
 
-test('while another payment is in progress, a transfer waits, and is then reported', async () => {
+test('while another payment is in progress, a transfer waits, and is reported afterwards', async () => {
   answers = { start: 'payment_in_progress' };
   expect(await importEntries([payBy(await createOrder())])).toEqual(['WAITING payment_in_progress']);
   await openImport({ store, gateway }).reportWaiting();
@@ -308,7 +308,7 @@ test('a dry run shows what would be recorded, and stores nothing', async () => {
   ]);
 });
 
-test('a missing statement is reported, and no longer when it was read', async () => {
+test('a missing statement is reported until it has been read', async () => {
   const importNumber = async (of: number, day: string) => {
     const content = statementXml([], { account, number: of }).replace('2027-02-01', `2027-02-${day}`);
     return importContent(content);

@@ -103,7 +103,7 @@ test.each([
   ['effect without response', 'RECORDED'],
   ['500', 'RECORDED'],
   ['429', 'RECORDED'],
-] as const)('a capture that ends with %s is looked at again, and charged once', async (mishap, state) => {
+] as const)('a capture that ends with %s is retried after a lookup, and charged once', async (mishap, state) => {
   const { attemptId, sessionId } = await pay(`capture-${mishap}`);
   stripe.pay(sessionId);
   stripe.misbehave(captureRoute, mishap);
@@ -205,7 +205,7 @@ test('a customer who paid before choosing another method gets no second session'
 test.each([
   [22, true],
   [25, false],
-])('a call that is repeated after %i hours follows a look, and uses its key again: %s', async (hours, isSameKey) => {
+])('a call that is repeated after %i hours follows a lookup, and uses its key again: %s', async (hours, isSameKey) => {
   const { attemptId, sessionId } = await pay(`repeated-${hours}`);
   const { id: paymentId } = stripe.pay(sessionId);
   const createdAt = new Date(Date.now() - hours * 3_600_000);
@@ -221,7 +221,7 @@ test.each([
   expect(await stateOf(attemptId)).toBe('RECORDED');
 });
 
-test('two processes that continue one attempt at once capture and record its payment once', async () => {
+test('two processes that continue one attempt at the same time capture and record its payment once', async () => {
   const other = await openCheckout({ ...world.options }, pino({ level: 'silent' }));
   try {
     const { attemptId, sessionId } = await pay('two-processes');
@@ -317,7 +317,7 @@ test('payments check lists every payment on which provider, checkout and gateway
   expect(found.toSorted()).toEqual(expected.toSorted());
 });
 
-test('the daily comparison records money that was found too late for every look', async () => {
+test('the daily comparison records a payment that arrived too late for all lookups', async () => {
   const { attemptId, sessionId, connectionId } = await pay('found-by-comparison');
   const { amount } = stripe.pay(sessionId);
   Object.assign(intentOf(sessionId) ?? {}, { status: 'succeeded', amount_received: amount });
@@ -363,7 +363,7 @@ test('a rolling restart of two processes loses no attempt, and each customer get
   await Promise.all(processes.map(({ close }) => close()));
 });
 
-test('metrics count attempts by provider and state, and show the age of money that is on its way', async () => {
+test('metrics count attempts by provider and state, and show the age of payments in progress', async () => {
   const other = await openCheckout({ ...world.options, adminPort: 0 }, pino({ level: 'silent' }));
   try {
     const scrape = async () => (await fetch(`http://127.0.0.1:${other.adminPort}/metrics`)).text();

@@ -10,7 +10,7 @@ function amountsOf(decimals: number, max: bigint): bigint[] {
   return [step, 1_234_567n - (1_234_567n % step), max - (max % step)];
 }
 
-test('Mollie is asked for exactly the amount in each currency of the gateway that its cards take', async () => {
+test('Mollie gets the exact amount in each currency of the gateway that it accepts for cards', async () => {
   const [card] = createMollieProvider(async () => new Response()).methods;
   const taken = orderCurrencyCodes.filter((currency) => card?.decimals(currency) !== undefined);
   expect(taken.length).toBeGreaterThan(25);
@@ -33,7 +33,7 @@ test('Mollie is asked for exactly the amount in each currency of the gateway tha
   }
 });
 
-test('Stripe is asked for exactly the amount in each currency of the gateway that it takes', () => {
+test('Stripe gets the exact amount in each currency of the gateway that it accepts', () => {
   const taken = orderCurrencyCodes.filter((currency) => stripeDecimals(currency) !== undefined);
   expect(taken.length).toBeGreaterThan(130);
   for (const currency of taken) {

@@ -228,7 +228,7 @@ test.each([
   await expect(read(csv(rows))).rejects.toThrow(message);
 });
 
-test('a long file is read as it arrives, in flat memory', async () => {
+test('a long file is read as it arrives, in constant memory', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
   const heapBytes = () => {

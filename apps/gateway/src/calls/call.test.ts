@@ -168,7 +168,7 @@ test.each([
   [405, 'method_not_allowed', undefined],
   [415, 'unsupported_media_type', undefined],
   [400, 'unreadable', undefined],
-])('a call without an outcome that is answered with %i is logged as %s', (status, code, grpcStatus) => {
+])('a call without an outcome that gets the status %i is logged as %s', (status, code, grpcStatus) => {
   const { call, calls } = startCall('grpc');
   call.end({ isAnswered: true, status });
   expect(calls).toMatchObject([{ code }]);

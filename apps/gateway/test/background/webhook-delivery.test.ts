@@ -235,7 +235,7 @@ test('endpoints that hang or fail do not delay other endpoints, and hanging ones
   }
 });
 
-test('failing endpoints, however many, get only a part of the attempts in flight', async () => {
+test('failing endpoints get only a part of the attempts in flight, regardless of their number', async () => {
   const hanging = await runWebhookReceiver({ respond: () => {} });
   const failing = await createMerchantsWithOrder(database.url, database.sql, webhookLimits.failingAttemptsMax + 20);
   await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret, failing_since)

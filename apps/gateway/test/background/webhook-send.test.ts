@@ -60,7 +60,7 @@ describe.each([
     });
   }
 
-  test('a request that meets the end of a kept connection is sent again on a new one', async () => {
+  test('a request on a kept connection that closes is sent again on a new one', async () => {
     const receiver = await runEndingReceiver((socket) => socket.destroy());
     const sender = newSender(toAny);
     const results = [];

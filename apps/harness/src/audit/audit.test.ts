@@ -60,7 +60,7 @@ test.each(['lost', 'duplicated', 'changed', 'unreadable', 'unexplained', 'undeli
   },
 );
 
-test('orders without an acknowledgement, and copies, are no errors', () => {
+test('orders without an acknowledgement, and copies, are not errors', () => {
   expect(auditErrors({ ...clean, undelivered: undefined, copies: undefined })).toBe(0);
   expect(auditErrors(clean)).toBe(0);
 });

@@ -5,7 +5,7 @@ import { runRefunds } from './run-refunds.ts';
 
 const { FAULTS_SEED = randomInt(2 ** 31), FAULTS_PERCENT = 100 } = process.env;
 
-test('refunds of 1,000 orders, each by eight callers, never exceed the payment at any read, and each is stored and announced once', async () => {
+test('refunds of 1,000 orders, each by eight callers, never exceed the payment in any response, and each is stored and announced once', async () => {
   const times = (count: number) => Math.ceil((count * Number(FAULTS_PERCENT)) / 100);
   const seed = Number(FAULTS_SEED);
   process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);

@@ -2,7 +2,7 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { expect, test } from 'vitest';
 import { openListQueue } from './list-queue.ts';
 
-test('the pages of merchants take turns, however many of them one merchant requests', async () => {
+test('the pages of merchants take turns, regardless of how many one merchant requests', async () => {
   const read: number[] = [];
   const client = { run: async () => [] as never, close: async () => {} };
   const queue = openListQueue({ name: 'test' }, client, async (_client, { merchantId }) => {

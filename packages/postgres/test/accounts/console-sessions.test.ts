@@ -80,7 +80,7 @@ test.each([
   expect(await sessions.list(digest, enoughMs)).toEqual({ kind: 'done', value: [] });
 });
 
-test('lookups of unknown sessions, however many wait, exclude no live session', async () => {
+test('lookups of unknown sessions exclude no live session, regardless of how many wait', async () => {
   const digest = await signIn(await newMerchant());
   const unknown = Array.from({ length: 2_000 }, () => sessions.find(newDigest(), enoughMs));
   const [found, listed] = [sessions.find(digest, enoughMs), sessions.list(digest, enoughMs)];

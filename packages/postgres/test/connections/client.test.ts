@@ -140,7 +140,7 @@ test('connections cut at any moment leave no statement hanging and no connection
 });
 
 test.each([true, false])(
-  'statements run with the settings of their transaction, also after a failed one (returnsEarly: %s)',
+  'statements run with the settings of their transaction, even after a failed one (returnsEarly: %s)',
   async (returnsEarly) => {
     const applicationName = `transactions ${returnsEarly}`;
     const client = openTransactionClient(

@@ -16,7 +16,7 @@ test.each(['RF45G72UUR', 'RF6518K5'])('%s has the check digits of ISO 11649', (r
   expect(hasCheckDigits(reference)).toBe(true);
 });
 
-test('every order has a reference of at most 25 characters, which is found however it is written', () => {
+test('every order has a reference of at most 25 characters, which is found in any notation', () => {
   fc.assert(
     fc.property(serviceOrderIds, fc.constantFrom('', ' 12', 'x', '\n2027-01-31', ' RF'), (id, rest) => {
       const reference = creditorReferenceOf(id);

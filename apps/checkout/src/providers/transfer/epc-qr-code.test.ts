@@ -37,7 +37,7 @@ test.each([
   expect(epcQrContent({ ...details, ...change })).toBeUndefined();
 });
 
-test('every amount that a transfer can have fits a code, exactly', () => {
+test('every amount that a transfer can have fits a code, with its exact value', () => {
   const [min, max] = transferRange;
   fc.assert(
     fc.property(fc.bigInt({ min, max }), fc.maxSafeInteger(), (amount, id) => {

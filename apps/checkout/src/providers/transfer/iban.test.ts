@@ -7,7 +7,7 @@ test.each([
   ['FR14 2004 1010 0505 0001 3M02 606', 'FR1420041010050500013M02606'],
   ['NO93 8601 1117 947', 'NO9386011117947'],
   ['MT84 MALT 0110 0001 2345 MTLC AST0 01S', 'MT84MALT011000012345MTLCAST001S'],
-])('%s is an account', (text, iban) => {
+])('%s is a valid account number', (text, iban) => {
   expect(parseIban(text)).toBe(iban);
 });
 
@@ -18,6 +18,6 @@ test.each([
   ['a country outside SEPA', 'TR330006100519786457841326'],
   ['another character', 'DE89-3704-0044-0532-0130-00'],
   ['nothing', ''],
-])('%s is no account', (_case, text) => {
+])('%s is not a valid account number', (_case, text) => {
   expect(parseIban(text)).toBeUndefined();
 });

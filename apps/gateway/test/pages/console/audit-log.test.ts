@@ -7,7 +7,7 @@ import { newSignInLink, request, signIn } from '../../helpers/console-visitor.ts
 import { runGateway } from '../../helpers/running-gateway.ts';
 import { callJson } from '../../helpers/send-order.ts';
 
-test('no action of a person happens if the audit log can not record it', async () => {
+test('no action of a person happens if the audit log cannot record it', async () => {
   const gateway = await runGateway({ hasConsole: true, mode: 'test' });
   let requests = 0;
   const receiver = createServer((_, response) => {

@@ -131,7 +131,7 @@ test('refused payments are listed with their order, merchant and checkout system
   }
 });
 
-test('the refused payments that are owed are listed with their age, oldest first, until the money was given back', async () => {
+test('the refused payments that are owed are listed with their age, oldest first, until the money has been given back', async () => {
   const shop = await runGateway({ hasOperatorView: true });
   const { order_token } = await createOrder(shop, 'owed');
   const refuse = (payment_id: string) => postPayment(shop.checkout, order_token, { payment_id, order_amount: 2 });

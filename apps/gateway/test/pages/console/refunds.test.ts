@@ -37,7 +37,7 @@ const timelineIn = ({ text }: PageResponse) =>
   );
 
 describe('a refund', () => {
-  test('is made after a confirmation that repeats the amount and the order, once however often it is sent', async () => {
+  test('is made after a confirmation that repeats the amount and the order, and only once even if the form is sent twice', async () => {
     const { path, order_id } = await paidOrder();
     expect((await visitor.get(path)).text).toContain(`href="/console${path}/refunds"`);
     const form = await visitor.get(`${path}/refunds`);
@@ -152,7 +152,7 @@ describe('the timeline', () => {
     ]);
   });
 
-  test('says that a refused payment has to be refunded until the money was given back', async () => {
+  test('says that a refused payment has to be refunded until the money has been given back', async () => {
     const order = await paidOrder();
     const refused = { ...order, payment_id: `second-${order.order_id}` };
     await postPayment(gateway.checkout, order.order_token, { payment_id: refused.payment_id });

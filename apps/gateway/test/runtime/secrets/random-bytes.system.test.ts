@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createRandomBytes } from '../../../src/runtime/secrets/random-bytes.ts';
 
-test('no random bytes are returned twice, whatever the size of the requests', () => {
+test('no random bytes are returned twice, regardless of the size of the requests', () => {
   for (const count of [16, 32, 48, 8_192, 10_000]) {
     const randomBytes = createRandomBytes();
     // 16 random bytes do not repeat in practice.

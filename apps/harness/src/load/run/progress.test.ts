@@ -21,7 +21,7 @@ test('a terminal gets one line that is rewritten, and a log gets a line every fi
   expect(written.map((line) => line.split('  ')[0])).toEqual(['5 s of 20 s', '10 s of 20 s']);
 });
 
-test('the rates are those of the last second, however often the line is written', () => {
+test('the rates are those of the last second, regardless of how often the line is written', () => {
   const written: string[] = [];
   const now = counts();
   const progress = createProgress({ isTTY: true, write: (text: string) => written.push(text) }, now, 120);
