@@ -38,7 +38,7 @@ async function send(url: string, { method, body }: RequestInit): Promise<Respons
 
 const world = useWorld('live', send);
 
-/** Pays an amount at the provider. Returns its session, and where the customer is sent at last. */
+/** Pays an amount at the provider. Returns its session, and the address to which the customer is finally sent. */
 async function pay(orderId: string, amount: string) {
   if ((await world.store.listConnections()).length === 0) await world.connect('example', 'acct', { key: 'k' });
   const orderToken = await world.createOrder(orderId, { order_amount: 12.34, order_currency: 'EUR' });

@@ -23,7 +23,7 @@ async function connect(): Promise<void> {
   await program.parseAsync(['connect', world.merchant.clientId, 'mollie'], { from: 'user' });
 }
 
-/** Chooses a method of Mollie. Returns the attempt, and where the customer is sent. */
+/** Chooses a method of Mollie. Returns the attempt, and the address to which the customer is sent. */
 async function pay(orderId: string, method = 'card', order: Readonly<Record<string, unknown>> = {}) {
   await connect();
   const orderToken = await world.createOrder(orderId, { order_amount: 12.34, order_currency: 'EUR', ...order });

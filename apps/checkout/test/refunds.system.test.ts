@@ -62,7 +62,7 @@ test.each(['effect without response', '500', '429'] as const)(
     await request(orderId, { refund_id: 'r-1' });
     await expectReversals(orderId, { refunded_amount: 10, refunds: [{ refund_id: 'r-1', status: 'SUCCEEDED' }] });
     expect(madeOf(intent)).toHaveLength(1);
-    // What is left of the misbehaviour belongs to no other test.
+    // Misbehaviour that was not used must not affect other tests.
     expect(stripe.drain(refundRoute)).toHaveLength(mishap === 'effect without response' ? 1 : 0);
   },
 );
@@ -106,7 +106,7 @@ test('a payment that the gateway refused is no longer owed when its refund was m
   expect(madeOf(intent)).toHaveLength(1);
 });
 
-/** Creates an order of 10.00 that a transfer paid, and the commands of a person. */
+/** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */
 async function transferred(orderId: string) {
   const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
   const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);

@@ -31,7 +31,7 @@ afterAll(async () => {
   for (const close of closing.toReversed()) await close();
 });
 
-// Every test has an account, a merchant and orders of its own, and a gateway that says what the test wants.
+// Every test has its own account, merchant and orders, and a gateway that responds as the test requires.
 let number = 0;
 let account: string;
 let merchantId: string;

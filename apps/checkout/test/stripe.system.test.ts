@@ -113,7 +113,7 @@ test.each([
     .filter(({ route: sent, key }) => sent === captureRoute && key !== undefined)
     .map(({ key }) => key)
     .slice(mishap === '500' ? -2 : -1);
-  // A key whose stored answer is an error is not used again.
+  // A key whose stored response is an error is not used again.
   expect(new Set(keys).size).toBe(mishap === '500' ? 2 : 1);
 });
 
@@ -178,7 +178,7 @@ test.each([
   expect(intentOf(sessionId)?.latest_charge.refunded).toBe(true);
 });
 
-/** Makes the attempt one of another method. */
+/** Changes the method of the attempt. */
 const useAnotherMethod = (attemptId: string) =>
   world.store.run((db) => db.update(attempts).set({ method: 'another' }).where(eq(attempts.attemptId, attemptId)));
 

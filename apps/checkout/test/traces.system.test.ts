@@ -48,7 +48,7 @@ test("a payment is in one trace in the logs and spans of the checkout and the ga
       .filter((line) => Object.entries(members).every(([name, value]) => line[name] === value))
       .map(({ trace_id }) => trace_id);
   await expect.poll(() => tracesOf({ operation: 'ResolvePaymentLink' })).toContain(traceId);
-  // The sweep may be faster than the customer's request: then they are in a trace of its own.
+  // The sweep may be faster than the customer's request. Its lines are then in a separate trace.
   await expect.poll(() => tracesOf({ state: 'RECORDED' })).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/)]);
   const [recorded] = tracesOf({ state: 'RECORDED' });
   await expect.poll(() => tracesOf({ operation: 'RecordPayment' })).toContain(recorded);

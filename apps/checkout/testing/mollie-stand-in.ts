@@ -1,6 +1,6 @@
 import { minorUnitOf } from '@order-gateway/domain/money';
 
-/** How the stand-in answers the next request of a kind. */
+/** How the stand-in responds to the next request of a kind. */
 type Misbehaviour = 'effect without response' | '500' | '429' | '401' | 'refused';
 
 interface Payment {
@@ -27,7 +27,7 @@ interface Refund extends Pick<Payment, 'id' | 'amount' | 'createdAt' | 'metadata
   status: string;
 }
 
-/** The members of a request that creates a payment. `expiresAt` is none of them. */
+/** The members of a request that creates a payment. `expiresAt` is not one of them. */
 const openMembers = [
   ...['amount', 'description', 'redirectUrl', 'cancelUrl', 'webhookUrl', 'method', 'captureMode', 'locale'],
   'metadata',
@@ -195,7 +195,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     refundByHand(id: string, value: string): void {
       handlers['POST /payments/{id}/refunds']?.(id, { amount: { currency: found(id).amount.currency, value } });
     },
-    /** The bank takes the money of a payment back, or reverses that. */
+    /** The bank takes back the money of a payment, or reverses that. */
     chargeBack(id: string): { readonly id: string; reversedAt?: string } {
       const { amount, _embedded } = found(id);
       const taken = {

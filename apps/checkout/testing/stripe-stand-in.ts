@@ -3,7 +3,7 @@ import Stripe from 'stripe';
 import slice from './data/stripe-openapi-slice.json' with { type: 'json' };
 import samples from './data/stripe-samples.json' with { type: 'json' };
 
-/** How the stand-in answers the next request of a kind. */
+/** How the stand-in responds to the next request of a kind. */
 export type Misbehaviour = 'effect without response' | '500' | '429' | 'refused';
 
 interface Session {
@@ -231,7 +231,7 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     misbehave(route: string, ...kinds: readonly Misbehaviour[]): void {
       misbehaviours.set(route, [...(misbehaviours.get(route) ?? []), ...kinds]);
     },
-    /** Returns the misbehaviour of a route that is left, and ends it. */
+    /** Returns the next misbehaviour of a route, and removes it. */
     drain: (route: string) => misbehaviours.get(route)?.splice(0) ?? [],
     /** The customer enters a card, which is authorised. */
     pay(sessionId: string, { amount }: { readonly amount?: number } = {}): Intent {

@@ -25,7 +25,7 @@ import {
 import { distance } from 'fastest-levenshtein';
 import type { TlsFiles } from './runtime/network/tls.ts';
 
-/** Each worker opens 18 database connections, so a larger number is almost certainly a mistake. */
+/** Each worker opens 19 database connections, so a larger number is almost certainly a mistake. */
 const workersMax = 128;
 
 /** The minimum and maximum number of calls per second. */

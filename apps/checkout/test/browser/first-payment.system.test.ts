@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeInBrowser, phone } from '../../../../tools/browser.ts';
 import { startProcess } from '../helpers/gateway-process.ts';
 
-// What a newcomer gets: `start` with an empty folder, and the demo merchant.
+// The setup of a newcomer: `start` with an empty folder, and the demo merchant.
 
 await describeInBrowser('the first payment', (browser) => {
   const closing: (() => Promise<unknown>)[] = [];

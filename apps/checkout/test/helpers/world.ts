@@ -26,7 +26,7 @@ export interface World extends Awaited<ReturnType<typeof openCheckout>> {
   createOrder(orderId: string, overrides?: Readonly<Record<string, unknown>>): Promise<string>;
   /** Returns the order record. */
   findOrder(orderId: string): Promise<Readonly<Record<string, unknown>>>;
-  /** Changes something of the merchant, as its own system does. */
+  /** Makes a call of the merchant's own system, which changes something. */
   call(method: string, path: string, body?: object): Promise<Response>;
   /** Connects the merchant with an account. */
   connect(provider: string, account: string, secrets: Readonly<Record<string, string>>): Promise<void>;

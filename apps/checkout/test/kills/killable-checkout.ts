@@ -1,9 +1,9 @@
-// A checkout as a process of its own, whose requests to Stripe go to a stand-in. The tests kill it.
+// A checkout as a separate process, whose requests to Stripe go to a stand-in. The tests kill it.
 import type { Credentials } from '@order-gateway/domain/accounts';
 import pino from 'pino';
 import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
 
-/** What the process gets as JSON, in its only argument. */
+/** The settings that the process gets as JSON, in its only argument. */
 export interface KillableOptions extends Omit<CheckoutOptions, 'send' | 'secretsKeys'> {
   readonly credentials: Credentials;
   readonly secretsKey: string;

@@ -26,7 +26,7 @@ import { startGateway } from '../helpers/gateway-process.ts';
 import { testSecretsKey } from '../helpers/world.ts';
 import type { KillableOptions } from './killable-checkout.ts';
 
-/** How large a run is. */
+/** The size of a run. */
 export interface Run {
   readonly payments: number;
   readonly customersAtOnce: number;
@@ -56,8 +56,8 @@ const finalStates = ['RECORDED', 'ENDED', 'REFUNDED'] as const;
 const retryMs = 100;
 
 /**
- * Lets customers pay while processes of the checkout, the gateway and PostgreSQL are killed in turn. Returns what became
- * of the money, and every payment that is neither recorded, released nor given back, exactly once.
+ * Lets customers pay while processes of the checkout, the gateway and PostgreSQL are killed in turn. Returns what
+ * happened to the money, and every payment that was not recorded, released or given back exactly once.
  */
 export async function runKills({ payments, customersAtOnce, paymentsPerKill }: Run) {
   const server = await startTestServer();
@@ -104,7 +104,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
     const kills = {
       async checkout() {
         await checkout.kill();
-        // Nothing holds a lease of a process that is dead, except for a minute.
+        // A lease of a dead process lasts for a minute at most.
         await persist(() => store.run((db) => db.update(attempts).set({ leasedUntil: null })));
         checkout = await persist(() => startCheckout({ ...checkoutOptions, port: checkout.port }));
       },
@@ -132,7 +132,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
         return Object(await response.json());
       });
 
-    /** Clicks Pay until there is a session. Returns its id; `undefined` if the order can't be paid any more. */
+    /** Clicks Pay until there is a session. Returns its id; `undefined` if the order can no longer be paid. */
     const openSession = (orderToken: string) =>
       persist(async () => {
         const response = await fetch(`${checkoutUrl}/pay/${orderToken}`, {
@@ -190,7 +190,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
     await Promise.all(Array.from({ length: customersAtOnce }, worker));
     await killing;
 
-    // What is due in minutes or hours is due now.
+    // Makes attempts that are due in minutes or hours due now.
     const isUnfinished = notInArray(attempts.state, [...finalStates]);
     await vi.waitUntil(
       async () => {
@@ -241,7 +241,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
         new Date(Date.now() - 86_400_000),
       ),
     );
-    // No call is repeated here: orders are created whatever happens to the checkout.
+    // No call is repeated here, because orders are created regardless of the state of the checkout.
     const order = async (order_id: string) => {
       const body = JSON.stringify(validOrderInput({ order_id }));
       const headers = { ...merchantHeaders, 'content-type': 'application/json' };
@@ -258,7 +258,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
   }
 }
 
-/** Repeats what fails while a process is dead. */
+/** Repeats calls that fail while a process is dead. */
 async function persist<Result>(act: () => Promise<Result>): Promise<Result> {
   const limitMs = performance.now() + waitLimitMs;
   for (;;) {

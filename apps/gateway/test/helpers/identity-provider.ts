@@ -53,7 +53,7 @@ export async function startIdentityProvider(
       const respond = provider.callback();
       server.on('request', (request, response) => {
         const hasBasic = request.headers.authorization !== undefined;
-        // oidc-provider accepts either way, whatever its metadata say.
+        // oidc-provider accepts either way, regardless of its metadata.
         if (request.url === '/token' && hasBasic !== (authMethod === 'client_secret_basic')) {
           return response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
         }

@@ -13,10 +13,11 @@ const setup = {
 const [callers, refundsPerCaller] = [8, 2];
 
 /**
- * Eight callers at once refund every order in random parts, which together exceed the payment. The checkout system makes
- * some of the refunds, fails others, and later reports that the bank returned some. It also reports refunds that were
- * made at the provider, each from two places as a webhook and a sweep do, and disputes. Gateways and the server are
- * killed during the run, and every call is repeated until its outcome is known. Everything stops when the test ends.
+ * Eight concurrent callers refund every order in random parts, which together exceed the payment. The checkout system
+ * makes some of the refunds, fails others, and later reports that the bank returned some. It also reports refunds that
+ * were made at the provider, each from two places as a webhook and a sweep do, and disputes. Gateways and the server
+ * are killed during the run, and every call is repeated until its outcome is known. Everything stops when the test
+ * ends.
  */
 export async function runRefunds(plan: KillPlan): Promise<KilledRunResult> {
   const { checkoutAt, send, create, runAll, finish } = await startKilledRun(plan, setup);

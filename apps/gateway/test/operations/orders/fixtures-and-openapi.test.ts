@@ -133,7 +133,7 @@ describe('the fixtures over JSON', () => {
   );
 
   test('together return every member of an order', () => {
-    // Only expired orders have it, and fixtures that wait for an expiry are left out here.
+    // Only expired orders have it, and fixtures that wait for an expiry are omitted here.
     expect([...returned, 'payable_until']).toEqual(
       expect.arrayContaining(Object.keys(document.components.schemas.Order?.properties ?? {})),
     );

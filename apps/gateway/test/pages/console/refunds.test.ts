@@ -21,7 +21,7 @@ async function paidOrder() {
   return { ...order, payment_id: `pay-${order.order_id}`, path: `/orders/${order.service_order_id}` };
 }
 
-/** Reports something about the payment of an order as its checkout system does. */
+/** Reports a refund or dispute of the payment of an order as its checkout system does. */
 async function report(method: string, { order_token, payment_id }: Record<string, unknown>, fields: object) {
   const body = { order_token, payment_id, ...fields };
   expect((await postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, body)).status).toBe(200);

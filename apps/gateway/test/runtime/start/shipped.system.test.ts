@@ -15,7 +15,7 @@ import { temporaryFolder } from '../../../../../tools/test-resources.ts';
 import { guides } from '../../../src/pages/reference/guides.ts';
 import { endLater, endProcesses, runProgram, stopGracefully } from '../../helpers/gateway-process.ts';
 
-// Tests the image, compose.yaml, the Kubernetes manifests and the systemd unit, as far as that is possible without a
+// Tests the image, compose.yaml, the Kubernetes manifests and the systemd unit, to the extent possible without a
 // container engine.
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../../../../..');
