@@ -65,7 +65,7 @@ export function createTotals(root: number, commandLineOf: (pid: number) => strin
         (sum, [pid, { own, ofEnded, uncounted }]) => sum + own + ofEnded - uncounted + countedFor(endedOf(pid)),
         0,
       );
-    // Where the numbers of processes started again from the beginning, a child is found one sample later.
+    // If the process numbers have wrapped around, a child is found one sample later.
     for (const [pid, sample] of samples) {
       const before = known.get(pid);
       if (before === undefined && pid !== root && !known.has(sample.parent)) continue;

@@ -23,7 +23,7 @@ import { openErasure } from './store/erasure.ts';
 import { openStore } from './store/store.ts';
 import { traceRequests } from './tracing.ts';
 
-/** What a checkout needs. */
+/** The configuration and dependencies of a checkout. */
 export interface CheckoutOptions {
   readonly host: string;
   /** 0 for a free port. */

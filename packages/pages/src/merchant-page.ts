@@ -3,7 +3,7 @@ import { brandColors, defaultColor } from './brand-style.ts';
 import type { Html } from './html-page.ts';
 import { type PageLanguage, type PageLocale, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
 
-// What the pages of a merchant's customers share. The template escapes every value.
+// The parts that the pages of a merchant's customers share. The template escapes every value.
 
 /** A merchant's logo, with its size in pixels if it is known. */
 export interface ShownLogo {

@@ -250,7 +250,7 @@ export const orders = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.merchantId, table.order_id] }),
-    // The id comes first, so that one lookup shows whether the ids of a block are in use.
+    // The id is the first column, so that one lookup shows whether the ids of a block are in use.
     unique('orders_service_order_id').on(table.serviceOrderId, table.merchantId),
     index('orders_order_token').on(table.orderToken, table.merchantId),
     // A list reads one range per status, so that a filter for a rare status reads no other rows.
@@ -292,7 +292,7 @@ export const payments = pgTable(
     order_id: text().notNull(),
     /** The date of a payment that was reported without a time. */
     paidOn: date('paid_on', { mode: 'string' }),
-    /** What the merchant noted about a payment that it recorded itself. */
+    /** The merchant's note about a payment that it recorded itself. */
     note: text('note'),
   },
   (table) => [primaryKey({ columns: [table.checkoutId, table.paymentId] })],

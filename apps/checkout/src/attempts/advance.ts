@@ -6,7 +6,7 @@ import type { Attempt, Store } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
 
-/** What attempts need. */
+/** The dependencies of attempts. */
 export interface AdvanceDeps {
   readonly store: Store;
   readonly gateway: Gateway;

@@ -25,7 +25,7 @@ interface World {
   readonly attempts: Attempt[];
   readonly calls: { attemptId: string; purpose: string; key: string; request: object; atMs: number; error?: string }[];
   readonly sessions: Session[];
-  /** What two processes are doing. */
+  /** The work of two processes. */
   readonly workers: (Worker | null)[];
   readonly left: Bounds;
 }
@@ -130,7 +130,7 @@ function once({ keys }: Session, key: string, effect: () => void): void {
   keys.push(key);
 }
 
-/** What the calls of `advance.ts` do. */
+/** The effects of the calls of `advance.ts`. */
 const handlers = {
   lease(world: World, _scenario: Scenario, attemptId: string) {
     const attempt = attemptOf(world, attemptId);
@@ -444,7 +444,7 @@ async function movesOf(world: World, scenario: Scenario): Promise<Move[]> {
       const { attemptId } = attempt;
       const move = (next: World) => work(next, scenario, free, attemptId);
       if (isDue(attempt)) moves.push([`process ${free} continues ${attemptId}`, move]);
-      else bounded('hints', `process ${free} hears of ${attemptId}`, move);
+      else bounded('hints', `process ${free} is notified of ${attemptId}`, move);
     }
     const unfinished = attempts.find(isUnfinished);
     if (

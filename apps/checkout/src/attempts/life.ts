@@ -82,7 +82,7 @@ const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
   change: { reason: seen.reason },
 });
 
-/** Runs a call whose refusal has a meaning. Other errors leave the attempt as it is. */
+/** Runs a call whose refusal is an outcome. Other errors leave the attempt unchanged. */
 export async function unlessRefused<Value>(call: Promise<Value>) {
   try {
     return { value: await call };

@@ -5,7 +5,7 @@ import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
 import { parseClientId } from './commands.ts';
 
-/** What the comparison of payments needs. */
+/** The dependencies of the comparison of payments. */
 type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
 
 /** Opens what the check needs for a command, and closes it afterwards. */

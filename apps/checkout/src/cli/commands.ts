@@ -9,7 +9,7 @@ import type { Account, Offering } from '../providers/provider.ts';
 import { openErasure } from '../store/erasure.ts';
 import { type Connection, newId, type Store } from '../store/store.ts';
 
-/** What the commands work on. */
+/** The dependencies of the commands. */
 interface PaymentsDeps {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Offering>;

@@ -131,7 +131,7 @@ ${supportContacts(contacts, texts)}
 ${legalLinks(contacts, texts)}`;
 }
 
-/** Renders the link with which the customer leaves. */
+/** Renders the link with which the customer returns to the merchant. */
 export function backLink({ returnUrl }: CheckoutOrder, texts: CheckoutTexts): Html {
   return html`<a class="back" href="${returnUrl}">${withValue(texts.back, hostOf(returnUrl))}</a>`;
 }

@@ -15,7 +15,7 @@ import { transfer } from '../providers/transfer/transfer.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
 import type { Attempt } from '../store/store.ts';
 
-/** What the pages of customers need. */
+/** The dependencies of the pages for customers. */
 export interface PageDeps extends AdvanceDeps {
   readonly advance: Advance;
   /** The public address of the gateway. */

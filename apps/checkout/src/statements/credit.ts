@@ -4,7 +4,7 @@ import { creditorReferencesIn } from '../providers/transfer/creditor-reference.t
 import { compact } from '../providers/transfer/mod97.ts';
 import type { BookingProblem, Credit } from './statement.ts';
 
-/** What a statement says about one credit. Absent texts are empty. */
+/** The details of one credit in a statement. Absent texts are empty. */
 export interface CreditTexts {
   readonly account: string;
   /** The bank's reference of the payment. */

@@ -23,7 +23,7 @@ export interface Outcome {
 /** The state of a credit after a report, with the reason. */
 type Report = Pick<Outcome, 'state' | 'reason' | 'orderId'>;
 
-/** What the import needs. */
+/** The dependencies of the import. */
 export interface ImportDeps {
   readonly store: Pick<Store, 'run' | 'first' | 'log'>;
   readonly gateway: Pick<Gateway, 'resolve' | 'start' | 'recordTransfer'>;

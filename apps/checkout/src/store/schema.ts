@@ -94,7 +94,7 @@ export const attempts = checkout.table(
     /** Why the attempt ended without a payment: a code of the provider or of the gateway. */
     reason: text('reason'),
     sessionId: text('session_id'),
-    /** Where the customer pays. It is stored before any customer gets it. */
+    /** The address at which the customer pays. It is stored before any customer gets it. */
     sessionUrl: text('session_url'),
     /** When the session ends: chosen before it is opened, and then as the provider reports it. */
     sessionEndsAt: timestamptz('session_ends_at').notNull(),
@@ -215,7 +215,7 @@ export const credits = checkout.table(
   ],
 );
 
-/** What operators did, like the gateway's audit log. */
+/** The actions of operators, like the gateway's audit log. */
 export const auditLog = checkout.table('audit_log', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   at: timestamptz('at').notNull().defaultNow(),

@@ -24,7 +24,7 @@ export type { Attempt } from './schema.ts';
 /** The store of everything that the checkout stores. */
 export type Store = ReturnType<typeof openStore>;
 
-/** What an attempt needs before it starts. */
+/** The values of an attempt that has not started. */
 type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
 
 /** A merchant's account at a provider. */

@@ -26,7 +26,7 @@ export interface CallsDeps extends CallDeps {
   readonly rejectionPause: Pause;
 }
 
-/** What a transport knows about a call once its headers have arrived. */
+/** The data that a transport has about a call once its headers have arrived. */
 export interface IncomingCall {
   readonly headers: IncomingHttpHeaders;
   /** The client's time limit in milliseconds; absent: the client sets none. */
@@ -67,7 +67,7 @@ export interface Exit<Response> {
   reject(failure: Failure): Response;
 }
 
-/** What a transport does in a call. */
+/** The functions of a transport in a call. */
 export interface Exchange<Response> extends Entrance, Exit<Response> {}
 
 /** Handles the calls of every protocol. */

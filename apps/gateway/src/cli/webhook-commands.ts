@@ -22,7 +22,7 @@ interface Options {
   readonly json?: true;
 }
 
-/** What a group of commands of `merchant webhook` is added with. */
+/** The functions with which a group of commands of `merchant webhook` is added. */
 interface WebhookProgram {
   readonly run: OpenOperator;
   readonly print: (line: string) => void;

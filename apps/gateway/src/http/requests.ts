@@ -22,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-/** What every route of the HTTP port uses. */
+/** The dependencies of every route of the HTTP port. */
 export interface HttpDeps {
   readonly calls: Calls;
   readonly baseUrl: () => BaseUrl;

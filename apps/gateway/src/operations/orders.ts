@@ -210,7 +210,7 @@ export function orderResponse(order: Order, baseUrl: BaseUrl) {
   };
 }
 
-/** What the representation of an order depends on. */
+/** The values that the representation of an order depends on. */
 export type RecordDeps = Pick<OperationDeps, 'baseUrl' | 'lateDays'>;
 
 /**

@@ -59,7 +59,7 @@ interface ServedMethod {
   readonly accountKind: Account['kind'] | undefined;
 }
 
-/** What the port's requests are served with. */
+/** The dependencies of the port's requests. */
 interface Port extends Pick<GrpcServerDeps, 'calls' | 'trustProxy'> {
   readonly methods: ReadonlyMap<string, ServedMethod>;
   readonly passToConnect: PassToConnect;

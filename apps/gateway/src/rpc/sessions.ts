@@ -157,7 +157,7 @@ function createStreamingCalls(limits: typeof http2Limits, isAuthenticated: (sess
   };
 }
 
-/** What the events of a stream do to its session. */
+/** The effects of a stream's events on its session. */
 interface StreamEvents {
   /** Counts a penalty for a frame that costs the gateway more than the client. */
   penalize(): void;

@@ -39,7 +39,7 @@ test.each([
   const kept = lines.filter((line) => !replaced.some((name) => line.startsWith(name)));
   const response = await exchange(gateway, `${[...kept, ...fields].join('\r\n')}\r\n\r\n`);
   expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  // The client may leave out the body, which makes the rest of the connection unreadable.
+  // The client may omit the body, which makes the rest of the connection unreadable.
   expect(response.toLowerCase()).toContain('\r\nconnection: close\r\n');
 });
 

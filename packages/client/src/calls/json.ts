@@ -1,7 +1,7 @@
 /**
  * Returns the JSON of a request body, without its members that are undefined. Throws a TypeError for a value that JSON
- * cannot represent. JSON.stringify would replace such a value with null or {}, or leave it out, so that the request
- * would succeed without it: an order with an invalid date as its expiry would never expire.
+ * cannot represent. JSON.stringify would replace such a value with null or {}, or omit it, so that the request would
+ * succeed without it: an order with an invalid date as its expiry would never expire.
  */
 export function bodyOf(members: object): string {
   requirePlain(members, 'The request');

@@ -89,7 +89,7 @@ export interface OrderChange {
   readonly order: Order;
   /** The date that was reported instead of the time of the payment. */
   readonly paidOn?: string | undefined;
-  /** What the merchant noted about a payment that it recorded itself. */
+  /** The merchant's note about a payment that it recorded itself. */
   readonly note?: string | undefined;
 }
 
@@ -99,7 +99,10 @@ export interface ReversalChange {
   readonly order: Order;
   /** The events of the change, oldest first. */
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
-  /** The refused payment whose debt the change may have settled. Absent if the change concerns the order's payment. */
+  /**
+   * The refused payment that the change may have given back completely. Absent if the change concerns the order's
+   * payment.
+   */
   readonly refused?: Pick<OrderPayment, 'checkoutId' | 'paymentId'> & { readonly refundedAtMs: number | null };
 }
 

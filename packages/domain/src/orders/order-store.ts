@@ -21,7 +21,7 @@ export type FindOutcome<Found> = ({ readonly kind: 'found' } & Found) | { readon
 /** The result of looking up a merchant's order by one of its ids. */
 export type OrderLookup = FindOutcome<{ readonly order: Order }>;
 
-/** What a payment page shows: the order, and the merchant who is paid. */
+/** The content of a payment page: the order, and the merchant who is paid. */
 export interface LinkedOrder {
   readonly order: Order;
   readonly merchant: {
@@ -58,7 +58,7 @@ export type PaymentLookup = FindOutcome<
     readonly isKnown: boolean;
     /** The date with which the payment was reported, if it is known and was reported without a time. */
     readonly storedPaidOn: string | null;
-    /** What the merchant noted about a payment that it recorded itself. */
+    /** The merchant's note about a payment that it recorded itself. */
     readonly storedNote: string | null;
     /** The refused payment of this order; `null` if there is none. */
     readonly refused: RefusedPayment | null;

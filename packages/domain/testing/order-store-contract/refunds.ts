@@ -108,7 +108,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     const { order, refund, report, dispute, statuses, pending } = await paidOrder('facts');
     expect(await refund('r-1', 300)).toBe('changed');
     expect(await refund('r-2', 300)).toBe('changed');
-    // A refund that was made at the provider leaves room for one of the two.
+    // After a refund that was made at the provider, the rest is enough for only one of the two.
     expect(await report({ providerRefundId: 're_1', amount: hundredths(500) })).toBe('changed');
     expect(await statuses()).toStrictEqual(['r-1 300 PENDING', 're_1 500 SUCCEEDED', 'r-2 300 FAILED']);
     expect(await dispute({ status: 'INQUIRY' })).toBe('changed');

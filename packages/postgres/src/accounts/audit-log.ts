@@ -9,7 +9,7 @@ export interface Action {
   readonly name: string;
   /** Absent if the action concerns no account, or several accounts. */
   readonly clientId?: string | SQL | undefined;
-  /** What was set. Never a secret or a customer's data. */
+  /** The values that were set, but never a secret or a customer's data. */
   readonly details?: Readonly<Record<string, string | number | null>>;
 }
 

@@ -28,7 +28,7 @@ const storeNothing = sql.raw(`
 
 const readClock = sql`select extract(epoch from clock_timestamp())::float8 * 1000 as now`;
 
-/** What a check of a database that can store orders found. */
+/** The result of a check, if the database can store orders. */
 export interface WriteCheckResult {
   /**
    * How far this process's clock is ahead of the database's, in milliseconds; negative if it is behind. The time that

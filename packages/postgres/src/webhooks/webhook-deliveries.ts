@@ -203,7 +203,7 @@ function openServerQueue(options: DatabaseOptions) {
       lastEndpoints.delete(failing);
       const last = rows.length < limit ? undefined : rows.toSorted(byEndpoint).at(-1);
       if (last !== undefined) lastEndpoints.set(failing, last);
-      // A claim that began in the middle leaves the endpoints before that to the next one.
+      // A claim that began in the middle did not reach the endpoints before that. The next one does.
       const isDone = last === undefined && previous === undefined;
       if (rows.length === 0) return { deliveries: [], isDone };
       const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);

@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 import { type Provider, ProviderError } from '../provider.ts';
 import { demoRoutes } from './demo-page.ts';
 
-/** What the demo provider stores in place of a real provider. */
+/** The session of a test payment, which the demo provider stores itself. */
 interface OpenRequest {
   readonly sessionId: string;
   readonly endsAt: string;

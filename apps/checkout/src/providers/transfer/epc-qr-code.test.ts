@@ -31,7 +31,7 @@ test.each([
   ['a billion', { amount: 100_000_000_000n as AmountHundredths }],
   ['a name of 71 characters', { name: 'n'.repeat(71) }],
   ['a name of two lines', { name: 'Shop\nEUR0.01' }],
-  ['a name with blanks around it', { name: ' Shop' }],
+  ['a name with spaces around it', { name: ' Shop' }],
   ['more than 331 bytes', { name: '🧀'.repeat(70) }],
 ])('%s does not fit a code', (_case, change) => {
   expect(epcQrContent({ ...details, ...change })).toBeUndefined();

@@ -52,7 +52,7 @@ const foldedFields = [
 ] as const satisfies readonly FieldName[];
 
 /**
- * What an order contains if the merchant does not know a field that CreateOrder requires
+ * The values of fields that CreateOrder requires, for a merchant who does not know them
  * (docs/decisions/089-links-without-an-address.md).
  */
 const unknownValues: Readonly<Partial<Record<FieldName, string>>> = {

@@ -13,7 +13,7 @@ export interface OpenIdSettings {
 
 export type OpenId = ReturnType<typeof createOpenId>;
 
-/** What the browser keeps until the provider's redirect. `state` is also in the query of the redirect. */
+/** The values that the browser keeps until the provider's redirect. `state` is also in the query of the redirect. */
 export interface OpenIdSecrets {
   readonly state: string;
   readonly nonce: string;

@@ -26,7 +26,7 @@ export function signInPage(language: ConsoleLanguage, { hasEnded = false } = {})
 interface SignedOut {
   /** Begins a sign-in with OpenID Connect. */
   readonly openIdAddress: string | undefined;
-  /** What the person entered in a form before the session ended. */
+  /** The input of the person in a form before the session ended. */
   readonly entered: URLSearchParams | undefined;
 }
 

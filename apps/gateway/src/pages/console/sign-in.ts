@@ -20,7 +20,7 @@ import { endedOpenIdCookie, openIdCookies, openIdSecretsIn, sessionCookie, sessi
 import { openIdPage, signInPage } from './sign-in-pages.ts';
 import { storedResult, type VisitDeps } from './visit.ts';
 
-/** What the sign-in needs from the gateway. */
+/** The parts of the gateway that the sign-in uses. */
 export interface SignInDeps {
   readonly deps: VisitDeps;
   readonly sessions: ConsoleSessionStore;

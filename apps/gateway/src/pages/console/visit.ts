@@ -16,7 +16,7 @@ import type { OperationDeps } from '../../operations/service.ts';
 import type { SentForm } from './forms.ts';
 import type { ConsoleLanguage, ConsoleTexts } from './layout.ts';
 
-/** What the console uses of the gateway. */
+/** The parts of the gateway that the console uses. */
 export interface VisitDeps extends HttpDeps, Pick<OperationDeps, 'store' | 'now' | 'randomBytes'> {
   readonly logger: Logger;
 }

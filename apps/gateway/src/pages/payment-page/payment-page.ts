@@ -76,7 +76,7 @@ export interface CheckoutLink {
   readonly checkoutMethod: 'get' | 'post';
 }
 
-/** What the page of an order depends on. */
+/** The dependencies of the page of an order. */
 export interface PaymentPageDeps extends CheckoutLink, RecordDeps, Pick<OperationDeps, 'now' | 'signingSecrets'> {}
 
 const expiresAt = ({ expiresAtMs }: Order) => expiresAtMs;
@@ -168,7 +168,8 @@ export function paymentPage(
   const shownLogo = logo === null ? undefined : { ...logo, url: `${pathPrefixOf(deps.baseUrl())}${logoPath(logo)}` };
   const instructions = mayBePaid(link) ? brand.payment_instructions : null;
   const back = returnLink(deps, link);
-  // What the customer needs in order to pay comes first, so that a small phone shows the button without scrolling.
+  // The part that the customer needs in order to pay is first, so that a small phone shows the button without
+  // scrolling.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
 <header>

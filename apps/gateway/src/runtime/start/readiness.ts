@@ -6,7 +6,7 @@ import { clockToleranceMs, readinessCheckEveryMs, readinessCheckTimeoutMs } from
 
 export type Readiness = ReturnType<typeof createReadiness>;
 
-/** What a check of the database found. */
+/** The result of a check of the database. */
 export interface CheckResult extends WriteCheckResult {
   /** The share of the merchants whose orders can be stored, above 0. It is below 1 only on a cluster. */
   readonly servedRatio: number;

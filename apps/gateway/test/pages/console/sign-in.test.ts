@@ -132,7 +132,7 @@ describe('a form of the console', () => {
     ['/webhooks', { url: 'https://shop.example.com/hooks?a=1&b="2"' }],
     ['/sessions', { name: "Ada O'Neil", role: 'manage' }],
     ['/brand', { support_email: '<ada@example.com>' }],
-  ])('that is sent to %s after the session has ended comes back as it was, and does nothing', async (path, form) => {
+  ])('that is sent to %s after the session has ended is returned unchanged, and does nothing', async (path, form) => {
     const shop = await gateway.newMerchant();
     const visitor = await signIn(shop);
     await visitor.post('/sign-out');

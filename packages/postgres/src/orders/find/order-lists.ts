@@ -82,7 +82,7 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
   if (after !== undefined && after.createdAtMs < (createdToMs ?? Number.POSITIVE_INFINITY)) {
     return { beforeTime: new Date(after.createdAtMs).toISOString(), beforeId: after.serviceOrderId };
   }
-  // Ids are positive, so no order of that millisecond comes before this position.
+  // Ids are positive, so no order of that millisecond precedes this position.
   return { beforeTime: createdToMs === undefined ? 'infinity' : new Date(createdToMs).toISOString(), beforeId: 0 };
 }
 
