@@ -280,8 +280,7 @@ export type StartPaymentRequest = Message<"gateway.v1.StartPaymentRequest"> & {
   attemptId: string;
 
   /**
-   * How long to claim the order, in seconds from now: 60 to 604800 (7 days), 900 by default. It never
-   * shortens a claim.
+   * How long to claim the order, in seconds from now: 60 to 604800 (7 days), 900 by default. It never shortens a claim.
    *
    * @generated from field: optional int32 lease_seconds = 3 [json_name = "lease_seconds"];
    */
@@ -886,8 +885,8 @@ export const CheckoutService: GenService<{
   /**
    * Record a refund.
    *
-   * Records the result of a refund that you made, or a refund that you found at your provider. Refunds are facts: they
-   * are recorded even if more money went back than was paid. If you report the same status again, or an older one, you
+   * Records the result of a refund that you made, or a refund that you found at your provider. A refund that was made
+   * is recorded even if more money went back than was paid. If you report the same status again, or an older one, you
    * get the refund with its current status, marked as replayed. A refund that FAILED never changes. Report every refund
    * of a payment that RecordPayment refused in the same way, so that it is no longer listed as owed.
    *
