@@ -49,8 +49,8 @@ export async function listen(options: ListenOptions): Promise<void> {
 }
 
 /**
- * Posts one event of the feed, whatever its type. Rejects if the feed does not contain the event, or if the response is
- * not 2xx.
+ * Posts one event of the feed, of any type. Rejects if the feed does not contain the event, or if the response is not
+ * 2xx.
  */
 export async function replay(eventId: string, options: ListenOptions): Promise<void> {
   for await (const event of eventsOf(options)) {

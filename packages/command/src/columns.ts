@@ -3,7 +3,7 @@ export const helpColumns = 80;
 
 /**
  * Returns an entry of a help text: a name, and its meaning wrapped in a column that begins after `indentation` spaces.
- * A name that is too long for its column gets a line of its own.
+ * A name that is too long for its column gets a separate line.
  */
 export function nameAndMeaning(name: string, meaning: string, indentation: number): string {
   const lines: string[] = [];

@@ -54,8 +54,8 @@ function findCitus(): Programs | string {
 }
 
 /**
- * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does the end
- * of this process, however it ends. A server that exits is not restarted.
+ * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does any end
+ * of this process. A server that exits is not restarted.
  */
 export async function startCitusCluster({ workers: count = 2, port, prepare, roles = [] }: CitusOptions = {}) {
   const programs = findCitus();

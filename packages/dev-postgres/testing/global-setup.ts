@@ -26,7 +26,7 @@ function parentFolder(): string {
 
 /**
  * The global setup for vitest. Starts the server that all test files share, and creates a temporary folder for the run,
- * which is removed however the run ends. Does nothing if the environment already names a server.
+ * which is removed at any end of the run. Does nothing if the environment already names a server.
  */
 export async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (process.env[testServerVariable] !== undefined) return undefined;

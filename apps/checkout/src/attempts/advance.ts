@@ -32,9 +32,9 @@ const unchangedSeconds = 5;
 const stepsMax = 12;
 
 /**
- * Returns the function that continues an attempt as far as possible, by the table in `life.ts`. It returns the attempt
- * in its new state, and skips an attempt that another process is working on. It never rejects because of a provider or
- * the gateway: the attempt is then continued later.
+ * Returns the function that takes all steps of an attempt that are possible now, by the table in `life.ts`. It returns
+ * the attempt in its new state, and skips an attempt that another process is working on. It never rejects because of a
+ * provider or the gateway: the attempt is then continued later.
  */
 export function createAdvance(deps: AdvanceDeps) {
   const { store, gateway, baseUrl, logger, metrics } = deps;

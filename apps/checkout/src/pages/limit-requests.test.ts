@@ -3,7 +3,7 @@ import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { limitRequests } from './limit-requests.ts';
 
-// The addresses are public, because private and reserved ones have no limit of their own.
+// The addresses are public, because private and reserved ones have no separate limit.
 
 /** Returns the function that counts the requests that are served, out of 1,000 that arrive at the same time. */
 function setUp(trustProxy?: string) {

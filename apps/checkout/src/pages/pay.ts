@@ -119,7 +119,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
   );
 }
 
-/** Whether the customer need not wait for the attempt any more. */
+/** Whether the customer no longer needs to wait for the attempt. */
 function isDecided({ state }: Attempt): boolean {
   return ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
 }

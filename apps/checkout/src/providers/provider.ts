@@ -13,7 +13,7 @@ export type Seen =
   | ({ readonly is: 'captured'; readonly refunded?: AmountHundredths | undefined } & SeenPayment)
   /** The customer got all of the money back. */
   | { readonly is: 'refunded' }
-  /** Nothing can be paid any more, and the customer was not charged. */
+  /** The attempt can no longer be paid, and the customer was not charged. */
   | { readonly is: 'gone'; readonly reason: string };
 
 /** A payment as the provider describes it. */

@@ -94,7 +94,7 @@ test('a wrong secret of a cached account causes a lookup each time, like an unkn
   expect(state.lookups.length).toBe(1 + 6);
 });
 
-test('credentials that do not match are rejected after 25 ms if their lookup is faster, whatever it finds', async () => {
+test('credentials that do not match are rejected after 25 ms if their lookup is faster, regardless of its result', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const { authenticate, state } = setUp();

@@ -52,9 +52,9 @@ export interface GatewayClient extends Management {
   /**
    * Returns one page of the event feed: at most `limit` events (1 to 100; 20 by default) after the cursor, or the
    * oldest events if there is no cursor. Events are stored for 30 days. `events` is empty at the end of the feed, and
-   * also if a filter excludes a long run of events: wait and call again with the new cursor, or let the gateway wait
-   * for the next event with `waitSeconds`. Rejects with `cursor_expired` if the cursor refers to an event that is no
-   * longer stored.
+   * if a filter excludes a long run of events: wait and call again with the new cursor, or let the gateway wait for the
+   * next event with `waitSeconds`. Rejects with `cursor_expired` if the cursor refers to an event that is no longer
+   * stored.
    */
   listEvents(page?: EventFilter): Promise<EventPage>;
 }

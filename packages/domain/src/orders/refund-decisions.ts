@@ -125,7 +125,8 @@ export function decideReportedRefund(
   const rangeError = refundedRangeError(order, report.refundedAtMs, nowMs);
   if (rangeError !== undefined) return failed({ kind: 'invalid_request', errors: [rangeError] });
   const existing = findReported(order, report);
-  // A refund that is unknown although it names one of the merchant's, such as after a restored backup, is the merchant's.
+  // A refund that is unknown although it names one of the merchant's, for example after a restored backup, is the
+  // merchant's.
   const key =
     refundId === null || hasRefund(order, order.merchantId, refundId)
       ? { reporterId: checkoutId, refundId: providerRefundId ?? '' }

@@ -99,8 +99,8 @@ export interface WebhookStore {
 
   /**
    * Removes an endpoint and discards its pending deliveries. If its secret signs return links, it is kept as the
-   * previous secret of the next signer, unless that has a previous secret of its own. Returns whether the merchant had
-   * the endpoint.
+   * previous secret of the next signer, unless that has its own previous secret. Returns whether the merchant had the
+   * endpoint.
    */
   remove(merchantId: AccountId, endpointId: string): Promise<boolean>;
 

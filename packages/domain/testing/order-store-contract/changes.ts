@@ -119,7 +119,7 @@ export function describeChanges({
       }
       const refused = current.refusedPayments.map(() => `order.payment_refused ${order.fields.order_id}`);
       expect((await eventsOf(order)).slice(1)).toStrictEqual(refused);
-      // The refused payment of each id is stored once, however often it is reported.
+      // The refused payment of each id is stored once, even if it is reported several times.
       const actions = outcomes.map((_, call) => actionOf(order, call));
       const ids = new Set(actions.flatMap((action) => (action.kind === 'pay' ? [action.payment.paymentId] : [])));
       if (winner.kind === 'pay') ids.delete(winner.payment.paymentId);

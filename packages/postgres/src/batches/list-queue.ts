@@ -24,7 +24,8 @@ export function openListClient<Statements>(options: DatabaseOptions, prepare: (d
 
 /**
  * Opens the queue of one kind of list; closing it closes its client. Pages don't share statements, and merchants take
- * turns: the page of one merchant waits for one page of each other merchant at most, however many they request.
+ * turns: the page of one merchant waits for at most one page of each other merchant, regardless of how many they
+ * request.
  */
 export function openListQueue<Statement, Request extends { readonly merchantId: AccountId }, Page>(
   { name, server, meter }: Pick<DatabaseOptions, 'server' | 'meter'> & { readonly name: string },

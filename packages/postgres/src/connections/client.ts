@@ -44,8 +44,8 @@ export const noStatementTimeoutMs = 2_147_483_647;
 export const plansEveryRun = { plan_cache_mode: 'force_custom_plan' } as const;
 
 /**
- * The settings of every session, whatever the role or the database sets. They are the same for all connections, because
- * behind a pooler with `pool_mode = transaction`, a session serves several of them.
+ * The settings of every session, regardless of those of the role or the database. They are the same for all
+ * connections, because behind a pooler with `pool_mode = transaction`, a session serves several of them.
  */
 export const pinnedSettings = {
   // The driver reads no other format.

@@ -144,7 +144,9 @@ export function isConcurrencyFailure(error: unknown): boolean {
   return concurrencyStates.includes(codeOf(rootCause(error)));
 }
 
-/** Whether a server rejected a connection only because it is still starting, such as while it recovers from a crash. */
+/**
+ * Whether a server rejected a connection only because it is still starting, for example while it recovers from a crash.
+ */
 export function isStarting(error: unknown): boolean {
   return codeOf(rootCause(error)) === cannotConnectNow;
 }

@@ -35,7 +35,7 @@ export interface ServerProbe {
   reportLost(server: string): void;
 }
 
-/** A connection that ends when its server is lost, whichever connection noticed it. */
+/** A connection that ends when any connection notices that its server is lost. */
 export interface IdentifiedConnection extends Pick<WatchedConnection, 'isOver' | 'onLost'> {
   /** Its server; `undefined` while the connection is being opened. */
   server(): string | undefined;

@@ -114,9 +114,9 @@ function prepareFindDue(db: PostgresJsDatabase, server: MerchantServer | undefin
 /**
  * Moves from endpoint to endpoint through the index of pending deliveries, and claims the due ones of each up to the
  * limits, so that the backlog of one endpoint does not affect other endpoints. PostgreSQL reads no further endpoint
- * once it has enough rows. Whatever the statistics of the tables are, every plan for a statement of this form reads due
- * rows by their ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders of a
- * merchant.
+ * once it has enough rows. Regardless of the statistics of the tables, every plan for a statement of this form reads
+ * due rows by their ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders
+ * of a merchant.
  */
 function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
   const limit = sql`${sql.placeholder('limit')}::int`;

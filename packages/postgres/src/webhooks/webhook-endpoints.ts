@@ -244,7 +244,8 @@ function endpointDeliveriesOn(
           .select({ eventId: events.eventId })
           .from(events)
           .where(and(eq(events.merchantId, merchantId), eq(events.order_id, orderId ?? '')));
-        // The events are looked up for the deliveries of the page only, whatever PostgreSQL expects of the merchant.
+        // The events are looked up for the deliveries of the page only, regardless of PostgreSQL's estimates for the
+        // merchant.
         const page = db
           .select()
           .from(webhookDeliveries)

@@ -66,7 +66,7 @@ function lineWith(values: readonly unknown[]): string {
 
 /**
  * Matches the positions at which a spreadsheet may find a formula in a text: at its beginning, after a line break, and
- * after each character that a spreadsheet can use as the separator of the file, also if a quote follows it. A
+ * after each character that a spreadsheet can use as the separator of the file, even if a quote follows it. A
  * spreadsheet with a separator other than the comma splits even a quoted text. The characters of full width are
  * formulas for spreadsheets in East Asia.
  */

@@ -5,7 +5,7 @@ export interface OpenIdProblem {
   /**
    * - `account`: the person may not use the console.
    * - `expired`: the sign-in took too long, was completed before, or did not begin in this browser.
-   * - `provider`: the provider does not respond, or reports a failure of its own.
+   * - `provider`: the provider does not respond, or reports its own failure.
    * - `configuration`: the settings of the gateway and those at the provider do not match.
    */
   readonly kind: 'account' | 'expired' | 'provider' | 'configuration';

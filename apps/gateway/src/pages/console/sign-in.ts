@@ -116,7 +116,7 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
     const [, query = ''] = /\?(.*)/s.exec(url) ?? [];
     const state = new URLSearchParams(query).get('state') ?? '';
     const secrets = openIdSecretsIn(headers.cookie, state, deps.baseUrl());
-    // Secrets are used once, whatever the outcome.
+    // Secrets are used once, regardless of the outcome.
     if (secrets !== undefined) reply.header('set-cookie', endedOpenIdCookie(state, deps.baseUrl()));
     const completed = secrets === undefined ? failed(notBegun) : await openId.complete(query, secrets);
     const failure = await start(reply, completed.ok ? completed.value : undefined, secrets?.replacedDigest);

@@ -41,7 +41,7 @@ export async function startCheckoutProcess(
 ): Promise<() => Promise<void>> {
   const { clientId, clientSecret } = await findOrCreateAccount(databaseUrl, dataDir);
   const child = spawn(process.execPath, [join(root, 'apps/checkout/src/main.ts')], {
-    // The checkout ends when this channel closes, however the gateway ends.
+    // The checkout ends when this channel closes, which also happens if the gateway is killed.
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     env: {
       ...process.env,

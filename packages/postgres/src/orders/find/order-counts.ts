@@ -52,7 +52,7 @@ export function openOrderCounts(options: DatabaseOptions): Pick<OrderStore, 'cou
 
 /**
  * Merges the ranges of `orders_list`, one per status, from their newest ends, until {@link countedOrdersMax} orders are
- * read. So the work is bounded, however many orders there are. PostgreSQL merges only ranges that are already sorted.
+ * read. So the work does not grow with the number of orders. PostgreSQL merges only ranges that are already sorted.
  */
 function prepareCount(db: PostgresJsDatabase) {
   const newestFirst = sql.raw(`order by created_at desc, service_order_id desc limit ${countedOrdersMax}`);

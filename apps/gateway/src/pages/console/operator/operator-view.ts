@@ -32,7 +32,7 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
 
   const respond = async ({ method, headers, socket, url: path = '' }: IncomingMessage): Promise<PageResponse> => {
     const host = URL.parse(`http://${headers.host}`);
-    // After DNS rebinding, a browser sends the name of the other site. Operators use localhost, also through a tunnel.
+    // After DNS rebinding, a browser sends the name of the other site. Operators use localhost, even through a tunnel.
     if (host === null || !isLoopbackUrl(host))
       return refusal(421, 'Open the link exactly as the command prints it, at localhost.');
     if (method !== 'GET' && method !== 'POST') return refusal(405, 'These pages accept GET and POST.');
