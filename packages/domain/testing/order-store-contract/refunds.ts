@@ -104,7 +104,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     ]);
   });
 
-  it('changeReversals keeps facts of the provider, and fails pending refunds that no longer fit', async () => {
+  it('changeReversals stores refunds that the provider made, and fails pending refunds that no longer fit', async () => {
     const { order, refund, report, dispute, statuses, pending } = await paidOrder('facts');
     expect(await refund('r-1', 300)).toBe('changed');
     expect(await refund('r-2', 300)).toBe('changed');
@@ -151,7 +151,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     expect(await report({ providerRefundId: 're_4', amount: hundredths(600) }, 'p-3')).toBe('not_found');
   });
 
-  it('never refunds more than was paid, at any read, while many callers refund one order', async () => {
+  it('no read shows more refunds than the payment while many callers refund one order', async () => {
     const { order, refund, report } = await paidOrder('contended');
     const sums: bigint[] = [];
     const held = (found: Order) => (found.fields.order_amount as bigint) - refundableHundredths(found);
