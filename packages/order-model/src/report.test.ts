@@ -46,3 +46,45 @@ test('the report shows the calls that contradict each other, and how many of the
     contradiction: call 4 had to be next"
   `);
 });
+
+test('the report shows when refunds were made, and that no call explains what is stored', () => {
+  const refund = { checkout: '2', paymentId: 'p-1', providerId: 're', amount: '4.00', reason: null } as const;
+  const report = { kind: 'record refund', ...refund, refundId: 'r', reason: undefined } as const;
+  const history: History = {
+    calls: [
+      call(1, { kind: 'create', content: 'order' }, { outcome: 'created' }),
+      call(2, { kind: 'pay', payment }, { outcome: 'ok' }),
+      call(3, { kind: 'refund', refundId: 'r', amount: '4.00' }, { outcome: 'created' }),
+      call(4, { kind: 'fail refund', refundId: 'other' }, { outcome: 'not_pending' }),
+      call(5, { ...report, status: 'SUCCEEDED', refundedAtMs: 4_000 }, { outcome: 'ok' }),
+      call(6, { ...report, status: 'FAILED', reason: 'closed_account' }, { outcome: 'ok' }),
+    ],
+    stored: {
+      ...stored,
+      reversals: [
+        {
+          ...{ kind: 'refund', reporter: '1', id: 'r', currency: 'EUR', ...refund, reason: 'closed_account' },
+          refundedAtMs: 5_100,
+          statuses: [
+            { status: 'PENDING', atMs: 3_100 },
+            { status: 'SUCCEEDED', atMs: 5_100 },
+            { status: 'FAILED', atMs: 6_100 },
+          ],
+        },
+      ],
+      events: [...stored.events, { type: 'order.refunded', atMs: 5_100 }, { type: 'order.refund_failed', atMs: 6_100 }],
+    },
+  };
+  expect(describeUnexplained(history)).toMatchInlineSnapshot(`
+    "call  sent  received  request                                                              response
+    1     0     -         create order                                                         not needed, or none
+    2     1000  -         pay 2/p-1 10.00 EUR at 00:00:01.500                                  not needed, or none
+    3     2000  -         refund r 4.00                                                        not needed, or none
+    4     3000  -         fail refund other                                                    not needed, or none
+    5     4000  -         record refund r re of 2/p-1 4.00 SUCCEEDED refunded at 00:00:04.000  not needed, or none
+    6     5000  -         record refund r re of 2/p-1 4.00 FAILED closed_account               not needed, or none
+    stored: PAID; paid by 2/p-1; refund r of p-1: 4.00 EUR FAILED closed_account refunded at 00:00:05.100; events: order.paid at 00:00:02.100, order.refunded at 00:00:05.100, order.refund_failed at 00:00:06.100
+    explained: call 1 (create), call 2 (pay), call 3 (refund), call 5 (record refund), call 6 (record refund), which leaves the order PAID by 2/p-1, refund r of p-1: 4.00 EUR FAILED closed_account
+    this is not what is stored"
+  `);
+});

@@ -52,13 +52,17 @@ function requestText(request: Request): string {
     case 'refund':
       return `refund ${request.refundId} ${request.amount ?? 'all'}`;
     case 'record refund': {
-      const { refundId, providerId, amount, status } = request;
-      return [request.kind, refundId, providerId, 'of', idOf(request), amount, status].filter(Boolean).join(' ');
+      const { refundId, providerId, amount, status, refundedAtMs = null, reason } = request;
+      const parts = [request.kind, refundId, providerId, 'of', idOf(request), amount, status, reason];
+      return [...parts, ...refundedText(refundedAtMs)].filter(Boolean).join(' ');
     }
     case 'record dispute': {
-      const { disputeId, amount, currency, status } = request;
-      return `${request.kind} ${disputeId} of ${idOf(request)} ${amount} ${currency} ${status}`;
+      const { disputeId, amount, currency, status, reason } = request;
+      const parts = [request.kind, disputeId, 'of', idOf(request), amount, currency, status, reason];
+      return parts.filter(Boolean).join(' ');
     }
+    case 'fail refund':
+      return `${request.kind} ${request.refundId}`;
     default:
       return request.kind;
   }
@@ -79,7 +83,10 @@ function storedText({ stored }: History): string {
     ...(lease ? [`claimed by ${lease.attempt} until ${timeText(lease.endsAtMs)}`] : []),
     ...(expiresAtMs === null ? [] : [`expires at ${timeText(expiresAtMs)}`]),
     ...refused.map((payment) => `refused ${idOf(payment)} (${payment.code})`),
-    ...reversals.map((item) => reversalText({ ...item, statuses: item.statuses.map(({ status }) => status) })),
+    ...reversals.map(({ statuses, refundedAtMs, ...item }) => {
+      const text = reversalText({ ...item, refundedAtMs, statuses: statuses.map(({ status }) => status) });
+      return [text, ...refundedText(refundedAtMs)].join(' ');
+    }),
     `events: ${events.map(({ type, atMs }) => `${type} at ${timeText(atMs)}`).join(', ') || 'none'}`,
   ].join('; ');
 }
@@ -94,6 +101,10 @@ function stateText({ content, status, payment, lease, refused, reversals }: Stat
 
 function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {
   return `${checkout}/${paymentId}`;
+}
+
+function refundedText(refundedAtMs: number | null): string[] {
+  return refundedAtMs === null ? [] : [`refunded at ${timeText(refundedAtMs)}`];
 }
 
 function timeText(ms: number): string {

@@ -55,6 +55,7 @@ export interface RefundReport extends PaymentId {
   readonly status: RefundStatus;
   /** Absent: when it succeeded. */
   readonly refundedAtMs?: number | undefined;
+  readonly reason?: string | undefined;
 }
 
 /** An operator ends a pending refund of the merchant, because no checkout system will make it. */
@@ -70,6 +71,7 @@ export interface DisputeReport extends PaymentId {
   readonly amount: string;
   readonly currency: string;
   readonly status: DisputeStatus;
+  readonly reason?: string | undefined;
 }
 
 /** What decides whether money of an order can go back. */
@@ -162,7 +164,7 @@ function failRefund(order: Reversible, { refundId }: RefundFailure): Reversed {
  */
 function recordRefund(order: Reversible, report: RefundReport): Reversed {
   const { merchant, reversals } = order;
-  const { checkout, paymentId, refundId, providerId, amount, status } = report;
+  const { checkout, paymentId, refundId, providerId, amount, status, reason = null } = report;
   const refundedAtMs = report.refundedAtMs ?? 'then';
   const currency = currencyOf(order, report);
   if (currency === undefined) return { reversals, outcome: 'not_found' };
@@ -188,7 +190,7 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
       providerId,
       amount,
       currency,
-      reason: null,
+      reason,
       refundedAtMs: status === 'SUCCEEDED' ? refundedAtMs : null,
       statuses: [status],
     });
@@ -202,7 +204,7 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
     ...known,
     providerId: known.providerId ?? providerId,
     ...(isLater && {
-      reason: null,
+      reason,
       refundedAtMs: status === 'SUCCEEDED' ? refundedAtMs : known.refundedAtMs,
       statuses: [...known.statuses, status],
     }),
@@ -212,7 +214,7 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
 /** Every reported dispute is stored. Only a late report of a status before the bank's decision changes nothing. */
 function recordDispute(order: Reversible, report: DisputeReport): Reversed {
   const { reversals } = order;
-  const { checkout, paymentId, disputeId, amount, currency, status } = report;
+  const { checkout, paymentId, disputeId, amount, currency, status, reason = null } = report;
   if (currencyOf(order, report) === undefined) return { reversals, outcome: 'not_found' };
   const known = reversals.find((item) => item.kind === 'dispute' && item.id === disputeId && isOf(item, report));
   if (known !== undefined && !(following[statusOf(known)] ?? []).includes(status)) {
@@ -227,7 +229,7 @@ function recordDispute(order: Reversible, report: DisputeReport): Reversed {
     providerId: null,
     amount,
     currency,
-    reason: null,
+    reason,
     refundedAtMs: null,
     statuses: [...(known?.statuses ?? []), status],
   });

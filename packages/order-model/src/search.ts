@@ -6,7 +6,10 @@ export interface Unexplained {
   readonly longest: readonly Call[];
   /** The state of the order after these steps. */
   readonly state: State;
-  /** The possible next steps. Each contradicts the state, or the steps after it do. */
+  /**
+   * The possible next steps, without those that need not have taken effect. Each contradicts the state, or the steps
+   * after it do.
+   */
   readonly next: readonly Call[];
 }
 
@@ -81,7 +84,9 @@ export function findUnexplained(history: History): Unexplained | undefined {
   return {
     longest: order,
     state: longest.state,
-    next: nextSteps(steps, longest.done).map((index) => steps[index] as Call),
+    next: nextSteps(steps, longest.done)
+      .map((index) => steps[index] as Call)
+      .filter(({ receivedAt }) => receivedAt < Infinity),
   };
 }
 

@@ -106,6 +106,7 @@ function drawReversal(random: Random, { fields, createdAtMs }: Order): ReversalR
   const payment = { checkout: String(random.pick(checkoutIds)), paymentId: `p-${random.below(2)}` };
   const [refundId, providerId] = [`r-${random.below(2)}`, `re-${random.below(2)}`];
   const amount = random.pick(['1.00', '1.00', formatAmount(fields.order_amount)]);
+  const reason = random.pick([undefined, 'a', 'b']);
   const kinds = ['refund', 'refund', 'fail refund', 'record refund', 'record refund', 'record dispute'] as const;
   switch (random.pick(kinds)) {
     case 'refund': {
@@ -122,12 +123,12 @@ function drawReversal(random: Random, { fields, createdAtMs }: Order): ReversalR
         { refundId, providerId: status === 'FAILED' ? null : providerId },
       ]);
       const refundedAtMs = random.pick([undefined, createdAtMs + random.below(1_000)]);
-      return { kind: 'record refund', ...payment, ...key, amount, status, refundedAtMs };
+      return { kind: 'record refund', ...payment, ...key, amount, status, refundedAtMs, reason };
     }
     case 'record dispute': {
       const currency = random.pick([fields.order_currency, fields.order_currency, 'CHF']);
       const status = random.pick(disputeStatuses);
-      return { kind: 'record dispute', ...payment, disputeId: 'd-0', amount, currency, status };
+      return { kind: 'record dispute', ...payment, disputeId: 'd-0', amount, currency, status, reason };
     }
   }
 }
@@ -267,7 +268,7 @@ function decideReversal(
   if (request.kind === 'refund') {
     return decideRefund(order, { refundId: request.refundId, amount, note: request.note }, makesRefunds, nowMs);
   }
-  const report = { checkoutId, paymentId, amount: amount as AmountHundredths, reason: null };
+  const report = { checkoutId, paymentId, amount: amount as AmountHundredths, reason: request.reason ?? null };
   if (request.kind === 'record refund') {
     const { refundId, providerId, status, refundedAtMs = null } = request;
     const refund = { ...report, refundId, providerRefundId: providerId, status, refundedAtMs };
