@@ -59,7 +59,7 @@ await runCommand(command, async () => {
 interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checkout'> {
   /** Receives the events of a gateway that this run started. */
   readonly receiver?: WebhookReceiver | undefined;
-  /** The database that an audit reads; `undefined` for a running gateway that is not audited. */
+  /** The database for audits and operators' commands; `undefined` for a running gateway without either. */
   readonly databaseUrl: string | undefined;
 }
 
@@ -71,7 +71,7 @@ async function load(flags: LoadFlags): Promise<number> {
   const target = given ?? (await startTarget(settings));
   const journalFile = flags.journal ?? (audit ? join(await scratchFolder(), 'journal.ndjson') : undefined);
   const { httpUrl, grpcAddress, credentials, checkout, databaseUrl, receiver } = target;
-  const sender = openSender(target, settings.connections);
+  const sender = openSender(target, settings.connections, databaseUrl);
   const run: LoadRun = { settings, sender, credentials, checkout, journalFile, progress: process.stderr };
   await warmUp(run, interrupted.signal);
   const environment = await readEnvironment(httpUrl, databaseUrl);
@@ -123,7 +123,7 @@ async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: bool
   if (pay_share + start_share + end_share + report_share > 0 && checkout === undefined) {
     throw new Error('set CHECKOUT_CLIENT_ID and CHECKOUT_CLIENT_SECRET to record payments');
   }
-  const database = audit ? await openGatewayDatabase() : undefined;
+  const database = audit || settings.fail_share > 0 ? await openGatewayDatabase() : undefined;
   if (database !== undefined) started.defer(database.close);
   return { ...gateway, credentials, checkout, databaseUrl: database?.url };
 }

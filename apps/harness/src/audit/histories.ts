@@ -12,6 +12,7 @@ const knownOutcomes = new Set([
   ...['created', 'replayed', 'ok', 'not_found', 'order_id_conflict', 'payment_id_conflict', 'payment_in_progress'],
   ...['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch', 'invalid_request'],
   ...['order_not_paid', 'refund_id_conflict', 'refund_exceeds_payment', 'refunds_not_supported'],
+  ...['not_pending', 'known_to_provider'],
 ]);
 
 /**

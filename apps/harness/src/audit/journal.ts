@@ -33,10 +33,12 @@ const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     ...{ kind: z.literal('record refund'), checkout: text, paymentId: text },
     ...{ refundId: text.nullable(), providerId: text.nullable(), amount: text, status: z.enum(refundStatuses) },
+    ...{ refundedAtMs: z.int().optional(), reason: text.optional() },
   }),
+  z.strictObject({ kind: z.literal('fail refund'), refundId: text }),
   z.strictObject({
     ...{ kind: z.literal('record dispute'), checkout: text, paymentId: text },
-    ...{ disputeId: text, amount: text, currency: text, status: z.enum(disputeStatuses) },
+    ...{ disputeId: text, amount: text, currency: text, status: z.enum(disputeStatuses), reason: text.optional() },
   }),
 ]);
 

@@ -97,7 +97,7 @@ async function runLifecycle(gateway: OwnGateway) {
   const journalFile = join(await temporaryFolder(), 'journal.ndjson');
   const settings = { ...profile, merchants, phases: constantRate(300, 30), profile: 'lifecycle', seed: 1 };
   const run = (changed: Partial<typeof settings>, journalFile?: string) => {
-    const sender = openSender(gateway, settings.connections);
+    const sender = openSender(gateway, settings.connections, gateway.databaseUrl);
     return runLoad({ settings: { ...settings, ...changed }, sender, credentials, checkout, journalFile }, signal);
   };
   // The first run compiles the code and opens connections.

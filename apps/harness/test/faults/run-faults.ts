@@ -142,7 +142,8 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
   const limits = { connections: pendingMax, max_pending: pendingMax };
   const profile = { ...loadProfile('lifecycle'), ...limits, merchants: merchants.length, phases };
   const watch = plan.watch?.({ ...disturbed, credentials });
-  const load = startWatchedLoad(gateways, { profile, seed, credentials, checkout, folder, ...watch });
+  const accounts = { credentials, checkout };
+  const load = startWatchedLoad(gateways, { profile, seed, ...accounts, folder, databaseUrl: auditUrl, ...watch });
   started.defer(load.end);
 
   const environment = await readEnvironment(first.httpUrl, auditUrl);

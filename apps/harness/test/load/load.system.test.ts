@@ -44,7 +44,7 @@ test('orders that are paid, refunded, disputed and cancelled during a run are au
   const json = join(folder, 'run.json');
   const shares = ['--get-share', '0.2', '--pay-share', '0.2', '--cancel-share', '0.1', '--list-share', '0.1'];
   const attemptShares = ['--start-share', '0.1', '--end-share', '0.05', '--metadata-share', '0.5'];
-  const refundShares = ['--refund-share', '0.1', '--report-share', '0.1'];
+  const refundShares = ['--refund-share', '0.1', '--report-share', '0.1', '--fail-share', '0.02'];
   // In a closed loop, later calls concern orders whose responses have arrived, regardless of how slow the machine is.
   const closed = '--protocol mixed --mode closed --connections 2 --merchants 2'.split(' ');
   const run = async (seconds: number) => {

@@ -144,7 +144,7 @@ export async function runUpgrade({
 
   const limits = { connections: 8, max_pending: pendingMax, merchants: credentials.length };
   // Version 1.0.0 has neither refunds nor disputes.
-  const shares = { refund_share: 0, report_share: 0 };
+  const shares = { refund_share: 0, report_share: 0, fail_share: 0 };
   const profile = { ...loadProfile('lifecycle'), ...shares, ...limits, phases: constantRate(rate, longestSeconds) };
   const journals: string[] = [];
   const refundAccounts = { merchant: credentials[0] as Credentials, checkout };

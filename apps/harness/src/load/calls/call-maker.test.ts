@@ -90,14 +90,25 @@ test('calls about earlier orders have the requested shares, and concern only ack
   expect(new Set(unknown.map(({ operation }) => operation))).toEqual(new Set(['CreateOrder', 'ListOrders']));
 });
 
-test('refunds and reports have the requested shares, and name the merchant’s refunds, the provider’s and disputes', () => {
+test('refunds, reports and ends have the requested shares, and concern the merchant’s refunds, the provider’s and disputes', () => {
   const [known, checkout] = [{ order_token: 't', created_at: '2026-11-20T21:01:42.172+00:00' }, credentials[2]];
-  const refunds = { ...settings, refund_share: 0.2, report_share: 0.2 };
+  const refunds = { ...settings, refund_share: 0.2, report_share: 0.2, fail_share: 0.1 };
   const calls = numbers.map(createCallMaker(refunds, set, credentials, { checkout, known: () => known }));
   const requests = (operation: string) => calls.filter((call) => call.operation === operation).map(requestOf);
   expect(requests('CreateRefund').length).toBeGreaterThan(330);
   expect(requests('RecordRefund').length).toBeGreaterThan(200);
   expect(requests('RecordDispute').length).toBeGreaterThan(70);
+  const [ended] = requests('FailRefund');
+  expect(ended).toEqual({ kind: 'fail refund', refundId: expect.stringMatching(/^refund-[012]-of-load-7-\d+$/) });
+  expect(requests('FailRefund').length).toBeGreaterThan(150);
+  // Some reports say when the money was given back, or why it was not.
+  const isDetailed = (status: string, member: string) => (request: ReturnType<typeof requestOf>) =>
+    Object(request).status === status && Object(request)[member] !== undefined;
+  for (const details of [isDetailed('SUCCEEDED', 'refundedAtMs'), isDetailed('FAILED', 'reason')]) {
+    const count = requests('RecordRefund').filter(details).length;
+    expect(count).toBeGreaterThan(20);
+    expect(count).toBeLessThan(100);
+  }
   const isOwn = (request: ReturnType<typeof requestOf>) => Object(request).refundId === null;
   const [own, named] = [requests('RecordRefund').filter(isOwn), requests('RecordRefund').filter((r) => !isOwn(r))];
   expect(own.length).toBeGreaterThan(50);

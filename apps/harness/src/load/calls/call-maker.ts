@@ -1,5 +1,5 @@
 import type { Credentials } from '@order-gateway/domain/accounts';
-import { disputeStatuses, refundStatuses } from '@order-gateway/domain/orders';
+import { disputeStatuses, formatTime, refundStatuses } from '@order-gateway/domain/orders';
 import {
   carrierOf,
   type FixtureCall,
@@ -7,6 +7,7 @@ import {
   JsonNumber,
   jsonPath,
   type Members,
+  type OperationName,
   operations,
   type Protocol,
   protocols,
@@ -19,8 +20,9 @@ import { createOrders, metadataOf, orderIdPrefix, type SentOrder } from '../../w
 import { type Seeded, seededAt } from '../../workload/seeded.ts';
 import { type LoadSettings, shares } from '../profile/profile.ts';
 
-/** One call of a run. */
-export interface LoadCall extends OutgoingCall {
+/** One call of a run: an operation of the API, or an operator's command that ends a refund in the database. */
+export interface LoadCall extends Omit<OutgoingCall, 'operation'> {
+  readonly operation: OperationName | 'FailRefund';
   readonly protocol: Protocol;
   /**
    * The order that the call is about, with its number in the run; `undefined` for a list or a call that must fail.
@@ -78,6 +80,7 @@ const successes = {
   CreateRefund: ['created', 'replayed', 'order_not_paid', 'refund_exceeds_payment', 'refund_id_conflict'],
   RecordRefund: ['ok', 'replayed', 'not_found', 'refund_id_conflict'],
   RecordDispute: ['ok', 'replayed', 'not_found'],
+  FailRefund: ['ok', 'not_pending', 'known_to_provider'],
 } as const;
 
 /** Returns the kind of the call with this number. */
@@ -163,8 +166,15 @@ export function createCallMaker(
       const refund = refundsOf(order.orderId, fields.order_amount ?? '')[random.below(3)];
       return operationCall('CreateRefund', { order_id: order.orderId, ...refund }, { protocol, account, order });
     }
+    if (known !== undefined && kind === 'fail') {
+      const { refund_id } = refundsOf(order.orderId, fields.order_amount ?? '')[random.below(3)] ?? {};
+      const request = { order_token: known.order_token, refund_id };
+      const { FailRefund: expected } = successes;
+      const notSent = { method: '', path: undefined, headers: {}, bytes: undefined };
+      return { operation: 'FailRefund', order, request, protocol, expected, ...notSent };
+    }
     if (known !== undefined && kind === 'report') {
-      const { operation, request } = reportOf(order.orderId, fields, random);
+      const { operation, request } = reportOf(order.orderId, fields, known, random);
       const { order_token } = known;
       return operationCall(operation, { order_token, ...request }, { protocol, account: given(life.checkout), order });
     }
@@ -187,21 +197,34 @@ function refundsOf(orderId: string, orderAmount: string) {
 }
 
 /** Draws the report of one of the merchant's refunds, of a refund that was made at the provider, or of a dispute. */
-function reportOf(orderId: string, { order_amount = '', order_currency }: SentOrder['fields'], random: Seeded) {
+function reportOf(
+  orderId: string,
+  { order_amount = '', order_currency }: SentOrder['fields'],
+  { created_at }: KnownOrder,
+  random: Seeded,
+) {
   const payment = { payment_id: `payment-${random.below(2)}-of-${orderId}` };
   if (random.below(4) === 0) {
     const dispute = { ...payment, dispute_id: `dispute-of-${orderId}`, amount: partOf(order_amount, 0.3) };
-    const request = { ...dispute, currency: order_currency, status: random.pick(disputeStatuses) };
+    const status = random.pick(disputeStatuses);
+    const request = { ...dispute, currency: order_currency, status, ...(status !== 'WON' && { reason: 'fraudulent' }) };
     return { operation: 'RecordDispute', request } as const;
   }
   const isMerchants = random.below(3) > 0;
   const { refund_id, refund_amount } = refundsOf(orderId, order_amount)[random.below(2)] ?? {};
+  const status = random.pick(refundStatuses);
+  // Some providers say when they gave the money back, or why they did not.
+  const detail =
+    status === 'FAILED'
+      ? { reason: 'expired_or_canceled_card' }
+      : { refunded_at: formatTime(Date.parse(created_at) + 1_000 * random.below(60)) };
   const request = {
     ...payment,
     ...(isMerchants && { refund_id }),
     provider_refund_id: `${isMerchants ? 'of' : 'own'}-${refund_id}`,
     amount: refund_amount,
-    status: random.pick(refundStatuses),
+    status,
+    ...(status !== 'PENDING' && random.below(2) === 0 && detail),
   };
   return { operation: 'RecordRefund', request } as const;
 }
@@ -220,7 +243,7 @@ interface CallContext {
 
 /** Returns a call of an operation. */
 export function operationCall(
-  operation: keyof typeof successes,
+  operation: Exclude<keyof typeof successes, 'FailRefund'>,
   request: Members,
   { protocol, account, order }: CallContext,
 ): LoadCall {
@@ -274,18 +297,26 @@ export function requestOf({ operation, request = {}, order, headers }: LoadCall)
       const refundId = request.refund_id === undefined ? null : text('refund_id');
       const providerId = request.provider_refund_id === undefined ? null : text('provider_refund_id');
       const status = text('status') as (typeof refundStatuses)[number];
-      const paymentId = text('payment_id');
-      return { kind: 'record refund', checkout, paymentId, refundId, providerId, amount: text('amount'), status };
+      const ids = { checkout, paymentId: text('payment_id'), refundId, providerId };
+      const refundedAtMs = request.refunded_at === undefined ? {} : { refundedAtMs: Date.parse(text('refunded_at')) };
+      const money = { amount: text('amount'), ...refundedAtMs };
+      return { kind: 'record refund', ...ids, ...money, status, ...reasonOf(request) };
     }
     case 'RecordDispute': {
       const status = text('status') as (typeof disputeStatuses)[number];
       const [paymentId, disputeId] = [text('payment_id'), text('dispute_id')];
       const money = { amount: text('amount'), currency: text('currency') };
-      return { kind: 'record dispute', checkout, paymentId, disputeId, ...money, status };
+      return { kind: 'record dispute', checkout, paymentId, disputeId, ...money, status, ...reasonOf(request) };
     }
+    case 'FailRefund':
+      return { kind: 'fail refund', refundId: text('refund_id') };
     default:
       return undefined;
   }
+}
+
+function reasonOf({ reason }: Members) {
+  return reason === undefined ? {} : { reason: String(reason) };
 }
 
 function given(credentials: Credentials | undefined): Credentials {

@@ -1,5 +1,5 @@
 import { disputeStatuses, orderStatuses, refundStatuses } from '@order-gateway/domain/orders';
-import type { OperationName } from '@order-gateway/fixtures';
+import type { Members, OperationName } from '@order-gateway/fixtures';
 import {
   type CallResponse,
   type GatewayAddresses,
@@ -8,6 +8,7 @@ import {
   type RpcResponse,
 } from '@order-gateway/fixtures/wire';
 import { shownReversalText } from '@order-gateway/order-model/observed';
+import { failRefund } from '@order-gateway/postgres/orders/operators';
 import { z } from 'zod';
 import type { LoadCall } from './call-maker.ts';
 
@@ -77,17 +78,27 @@ export interface Reply {
 
 /** Sends calls over a bounded number of connections, which open on first use. */
 export interface Sender {
-  /** Resolves within the request timeout. Never rejects: a call without a response has an outcome too. */
+  /**
+   * Resolves within the request timeout, unless the call is an operator's command. A call without a response has an
+   * outcome too.
+   */
   send(call: LoadCall): Promise<Reply>;
   /** Closes all connections immediately. */
   close(): void;
 }
 
-/** Returns a sender for calls of every protocol, with `connections` connections for each. */
-export function openSender(gateway: GatewayAddresses, connections: number): Sender {
+/**
+ * Returns a sender for calls of every protocol, with `connections` connections for each. Operators' commands use the
+ * database of the gateway.
+ */
+export function openSender(gateway: GatewayAddresses, connections: number, databaseUrl?: string): Sender {
   const clients = openClients(gateway, connections);
   return {
-    send: async (call) => replyOf(call.operation, await clients[call.protocol].send(call)),
+    async send(call) {
+      const { operation, protocol, request } = call;
+      if (operation === 'FailRefund') return failReply(databaseUrl, request);
+      return replyOf(operation, await clients[protocol].send({ ...call, operation }));
+    },
     close() {
       for (const client of Object.values(clients)) client.close();
     },
@@ -102,6 +113,18 @@ export const timedOut = `${noResponse}timeout`;
 /** Whether the gateway responded, correctly or not. */
 export function isResponse(outcome: string): boolean {
   return !outcome.startsWith(noResponse);
+}
+
+/** Ends a pending refund as the command `orders refund-fail` does. */
+async function failReply(url: string | undefined, request: Members | undefined): Promise<Reply> {
+  if (url === undefined) throw new Error('there is no database for the commands of operators');
+  const { order_token, refund_id } = Object(request);
+  try {
+    const outcome = await failRefund({ url }, order_token, refund_id);
+    return { outcome: { failed: 'ok', unknown: 'not_found' }[outcome as string] ?? outcome };
+  } catch {
+    return { outcome: 'unavailable' };
+  }
 }
 
 function replyOf(operation: OperationName, response: CallResponse): Reply {

@@ -32,6 +32,7 @@ export const shares = [
   ['end', 'end_share', 'end a payment attempt'],
   ['refund', 'refund_share', 'refund an earlier order'],
   ['report', 'report_share', 'report a refund or dispute of an earlier order'],
+  ['fail', 'fail_share', 'end a pending refund of an earlier order as an operator does'],
 ] as const;
 
 const share = z.number().min(0).max(1);

@@ -41,8 +41,8 @@ const noteOf = (lines: readonly string[]) =>
   lines.length === 0 ? {} : { note: lines.map((line) => `  ${line}`).join('\n') };
 
 function settingsRows({ settings, target }: LoadReport): string[][] {
-  const { get_share, pay_share, cancel_share, list_share, start_share, end_share, refund_share, report_share } =
-    settings;
+  const { get_share, pay_share, cancel_share, list_share, start_share, end_share } = settings;
+  const { refund_share, report_share, fail_share } = settings;
   const open = settings.mode === 'open';
   return [
     ['setting', 'value'],
@@ -58,7 +58,7 @@ function settingsRows({ settings, target }: LoadReport): string[][] {
     ['calls that must fail', formatShare(settings.invalid_share)],
     ['look up, pay, cancel, list', [get_share, pay_share, cancel_share, list_share].map(formatShare).join(', ')],
     ['start and end payments', [start_share, end_share].map(formatShare).join(', ')],
-    ['refund, report refunds and disputes', [refund_share, report_share].map(formatShare).join(', ')],
+    ['refund, report, end refunds', [refund_share, report_share, fail_share].map(formatShare).join(', ')],
     ['orders with metadata', formatShare(settings.metadata_share)],
     ['seed', String(settings.seed)],
   ];

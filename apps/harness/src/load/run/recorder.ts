@@ -60,6 +60,8 @@ export function createRecorder(options: RecorderOptions) {
       recorder.done += 1;
       second.done += 1;
     }
+    // An operator's command opens a connection of its own, so its latency is not the gateway's.
+    if (call.operation === 'FailRefund') return;
     // The latency of a rejected or broken connection would look like a quick response. A call that timed out was slow.
     if (!isResponse(outcome) && outcome !== timedOut) return;
     const ofProtocol = byProtocol.get(call.protocol) ?? createLatencies();
