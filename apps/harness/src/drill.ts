@@ -16,8 +16,7 @@ import {
   type Topology,
 } from './failover/topologies.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
-import { constantRate } from './load/profile/arrivals.ts';
-import { parseProfile } from './load/profile/profile.ts';
+import { constantRate, parseProfile } from './load/profile/profile.ts';
 import { startWatchedLoad } from './load/run/watched-load.ts';
 import { seededAt } from './workload/seeded.ts';
 

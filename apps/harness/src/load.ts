@@ -17,15 +17,12 @@ import {
 import { openGatewayDatabase } from './gateway/gateway-database.ts';
 import { startOwnGateway } from './gateway/own-gateway.ts';
 import { openSender } from './load/calls/sender.ts';
-import { givenCredentials } from './load/profile/credentials.ts';
-import { type LoadFlags, loadCommand, settingsFrom } from './load/profile/load-command.ts';
+import { givenCredentials, type LoadFlags, loadCommand, settingsFrom } from './load/profile/load-command.ts';
 import type { LoadSettings } from './load/profile/profile.ts';
 import { comparisonSections, readReport } from './load/report/compare.ts';
-import { readEnvironment } from './load/report/environment.ts';
-import { type LoadReport, reportOf } from './load/report/report.ts';
+import { type LoadReport, readEnvironment, reportOf } from './load/report/report.ts';
 import { reportText, sectionText } from './load/report/report-text.ts';
-import { type LoadRun, runLoad } from './load/run/run-load.ts';
-import { warmUp } from './load/run/warm-up.ts';
+import { type LoadRun, runLoad, warmUp } from './load/run/run-load.ts';
 import { startWebhookReceiver, type WebhookReceiver } from './webhooks/receiver.ts';
 
 const interrupted = new AbortController();

@@ -10,7 +10,7 @@ import { createCommand } from '@order-gateway/command';
 import { type AuditResult, auditErrors } from './audit/audit.ts';
 import { exitCodes, parseNumber, runCommand, UsageError, withUsageErrors } from './command/command.ts';
 import { formatMs, formatSeconds } from './command/text.ts';
-import type { Environment } from './load/report/environment.ts';
+import type { Environment } from './load/report/report.ts';
 import { htmlPage, sectionOf, verdictOf } from './load/report/report-page.ts';
 import { environmentRows } from './load/report/report-text.ts';
 

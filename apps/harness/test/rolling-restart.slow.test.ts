@@ -5,8 +5,7 @@ import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { openSender } from '../src/load/calls/sender.ts';
-import { constantRate } from '../src/load/profile/arrivals.ts';
-import { parseProfile } from '../src/load/profile/profile.ts';
+import { constantRate, parseProfile } from '../src/load/profile/profile.ts';
 import { runLoad } from '../src/load/run/run-load.ts';
 import { testDatabase } from './test-database.ts';
 

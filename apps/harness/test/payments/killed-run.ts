@@ -11,7 +11,7 @@ import { createJournal } from '../../src/audit/journal.ts';
 import { type MerchantSetup, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import { operationCall } from '../../src/load/calls/call-maker.ts';
 import { isResponse, openSender, type Reply } from '../../src/load/calls/sender.ts';
-import { startClock } from '../../src/load/run/clock.ts';
+import { startClock } from '../../src/load/run/loops.ts';
 import { createRecorder } from '../../src/load/run/recorder.ts';
 import { createOrders } from '../../src/workload/orders.ts';
 import { type Seeded, seededAt } from '../../src/workload/seeded.ts';

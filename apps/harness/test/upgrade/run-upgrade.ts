@@ -17,8 +17,7 @@ import {
   startGatewayProcess,
   thisTree,
 } from '../../src/gateway/gateway-process.ts';
-import { constantRate } from '../../src/load/profile/arrivals.ts';
-import { loadProfile } from '../../src/load/profile/profile.ts';
+import { constantRate, loadProfile } from '../../src/load/profile/profile.ts';
 import { startWatchedLoad } from '../../src/load/run/watched-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { testDatabase } from '../test-database.ts';

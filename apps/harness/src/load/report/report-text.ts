@@ -1,7 +1,6 @@
 import { auditRows } from '../../audit/audit.ts';
 import { columns, formatMs, formatSeconds, formatShare } from '../../command/text.ts';
-import { arrivalsOf } from '../profile/arrivals.ts';
-import type { LoadSettings } from '../profile/profile.ts';
+import { arrivalsOf, type LoadSettings } from '../profile/profile.ts';
 import type { LatencySummary, LoadReport } from './report.ts';
 
 /** A part of the report: text, or a table with its heading in the first row and an optional note below it. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AuditResult } from '../../audit/audit.ts';
-import { constantRate } from '../profile/arrivals.ts';
-import { type LoadSettings, parseProfile } from '../profile/profile.ts';
+import { constantRate, type LoadSettings, parseProfile } from '../profile/profile.ts';
 import { createRecorder, type Recorder } from '../run/recorder.ts';
 import type { LoadOutcome } from '../run/run-load.ts';
 import { comparisonSections } from './compare.ts';

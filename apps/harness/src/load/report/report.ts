@@ -1,9 +1,10 @@
+import { cpus, totalmem } from 'node:os';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
+import { z } from 'zod';
 import { type AuditResult, auditErrors } from '../../audit/audit.ts';
-import { arrivalsOf } from '../profile/arrivals.ts';
-import type { LoadSettings, Thresholds } from '../profile/profile.ts';
+import { arrivalsOf, type LoadSettings, type Thresholds } from '../profile/profile.ts';
 import type { Latencies } from '../run/latencies.ts';
 import type { LoadOutcome } from '../run/run-load.ts';
-import type { Environment } from './environment.ts';
 
 /** All results of a run: `--json` writes them, and the table and page show them. Latencies are milliseconds. */
 export type LoadReport = ReturnType<typeof reportOf>;
@@ -100,4 +101,38 @@ function percentilesOf(latencies: Latencies): [number, number][] {
     points.push([(1 - remainder) * 100, ms]);
     if (remainder * latencies.count < 1) return points;
   }
+}
+
+/** The machine of the load generator, and the versions in use. A version that could not be read is `unknown`. */
+export interface Environment {
+  readonly machine: string;
+  readonly node: string;
+  readonly gateway: string;
+  readonly postgres: string;
+}
+
+const healthSchema = z.object({ version: z.string() });
+
+/** Asks the gateway and, if its URL is known, the database for their versions. Never rejects. */
+export async function readEnvironment(httpUrl: string, databaseUrl: string | undefined): Promise<Environment> {
+  const gateway = async () => {
+    const response = await fetch(`${httpUrl}/health/live`, { signal: AbortSignal.timeout(5_000) });
+    return healthSchema.parse(await response.json()).version;
+  };
+  const postgres = async () => {
+    if (databaseUrl === undefined) return unknown;
+    const [row] = await runQuery(databaseUrl, 'show server_version');
+    return String(row?.server_version);
+  };
+  const orUnknown = (version: Promise<string>) => version.catch(() => unknown);
+  const [gatewayVersion, postgresVersion] = await Promise.all([orUnknown(gateway()), orUnknown(postgres())]);
+  return { machine: machine(), node: process.version, gateway: gatewayVersion, postgres: postgresVersion };
+}
+
+const unknown = 'unknown';
+
+function machine(): string {
+  const cores = cpus();
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  return `${process.platform} ${process.arch}, ${cores.length} × ${cores[0]?.model.trim() ?? unknown}, ${memory}`;
 }

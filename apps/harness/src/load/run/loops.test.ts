@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { loadFixtures } from '@order-gateway/fixtures';
 import { expect, test } from 'vitest';
 import { createCallMaker } from '../calls/call-maker.ts';
-import { arrivalsOf, constantRate } from '../profile/arrivals.ts';
-import { parseProfile } from '../profile/profile.ts';
+import { arrivalsOf, constantRate, parseProfile } from '../profile/profile.ts';
 import { type Execution, runClosedLoop, runOpenLoop } from './loops.ts';
 import { createRecorder, type Recorder } from './recorder.ts';
 

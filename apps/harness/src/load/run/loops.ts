@@ -1,7 +1,7 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { LoadCall } from '../calls/call-maker.ts';
 import type { Sender } from '../calls/sender.ts';
-import type { Arrivals } from '../profile/arrivals.ts';
-import type { RunClock } from './clock.ts';
+import type { Arrivals } from '../profile/profile.ts';
 import type { Recorder } from './recorder.ts';
 
 export interface Execution {
@@ -76,4 +76,27 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+type RunClock = ReturnType<typeof startClock>;
+
+/** Node.js timers can fire this late, so the last part of each wait spins the event loop instead. */
+const timerSlackMs = 2;
+
+export function startClock() {
+  const start = performance.now();
+  /** Milliseconds since the run's start. */
+  const now = () => performance.now() - start;
+  return {
+    now,
+    /** Waits until a time or until the signal aborts; at most a fraction of a millisecond late. */
+    async until(atMs: number, signal: AbortSignal): Promise<void> {
+      for (;;) {
+        const remainingMs = atMs - now();
+        if (remainingMs <= 0 || signal.aborted) return;
+        if (remainingMs > timerSlackMs) await sleep(remainingMs - timerSlackMs, undefined, { signal }).catch(() => {});
+        else await nextTurn();
+      }
+    },
+  };
 }

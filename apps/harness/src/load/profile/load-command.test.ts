@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../../../tools/test-resources.ts';
-import { givenCredentials } from './credentials.ts';
+import { givenCredentials } from './load-command.ts';
 
 test('reads one merchant per line of JSON; an error has the number of an invalid line, or how many merchants are missing', async () => {
   const file = join(await temporaryFolder(), 'mine.json');
