@@ -33,7 +33,10 @@ export type Connection = typeof connections.$inferSelect;
 /** Changes of an attempt. */
 export type AttemptChange = Partial<Omit<Attempt, 'attemptId'>>;
 
-/** Providers forget an idempotency key after 24 hours. */
+/**
+ * Stripe forgets an idempotency key after 24 hours. A provider may forget it sooner, because the effect of an earlier
+ * call is looked for before the call is repeated.
+ */
 const keyHours = 23;
 
 /** How long a process may work on an attempt before another one takes over: longer than any call. */
