@@ -176,6 +176,7 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
       [report('SUCCEEDED', { ...atProvider, paymentId: 'x' }), 'not_found'],
       [dispute('OPEN', { checkout: '3' }), 'not_found'],
       [refund('r', '10.00'), 'created'],
+      [report('FAILED', { paymentId: 'q', providerId: null }), 'refund_id_conflict'],
     ],
     ['dispute d of q: 4.00 EUR OPEN', 'refund own of q: 10.00 EUR SUCCEEDED', 'refund r of p: 10.00 EUR PENDING'],
     ['order.disputed', 'order.refunded'],

@@ -181,7 +181,8 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
       refundId === null || named !== undefined
         ? { reporter: checkout, id: providerId ?? '' }
         : { reporter: merchant, id: refundId };
-    if (findRefund(reversals, key.reporter, key.id) !== undefined) return { reversals, outcome: 'refund_id_conflict' };
+    const isTaken = key.id === '' || findRefund(reversals, key.reporter, key.id) !== undefined;
+    if (isTaken) return { reversals, outcome: 'refund_id_conflict' };
     return changed(order, 'ok', {
       kind: 'refund',
       ...key,

@@ -422,13 +422,15 @@ describe('a payment that the merchant records', () => {
   const recorded = (found: Order, nowMs: number, changes = {}) =>
     decideManualPayment(found, { ...manual, ...changes }, nowMs);
 
-  it('pays the full amount, and keeps the note', () => {
+  it('pays the full amount, and keeps the note unless the order is erased', () => {
     expect(recorded(order, expiryMs - 1, { note: 'Cash' })).toMatchObject({
       value: {
         kind: 'change',
         change: { note: 'Cash', order: { orderStatus: 'PAID', payment: { paymentId: 'p-1' } } },
       },
     });
+    const erased = { ...order, erasedDigest: new Uint8Array(32) };
+    expect(recorded(erased, expiryMs - 1, { note: 'Cash' })).toMatchObject({ value: { change: { note: undefined } } });
   });
 
   it('waits while a payment is in progress, unless it was recorded before', () => {

@@ -294,7 +294,9 @@ export function decideManualPayment(
   if (decision.kind === 'refuse') return failed({ kind: decision.refusal.payment.code });
   if (decision.kind === 'replayed') return success(decision);
   const failure = inProgress(order, nowMs);
-  return failure === undefined ? success({ kind: 'change', change: { ...decision.change, note } }) : failed(failure);
+  if (failure !== undefined) return failed(failure);
+  const keptNote = order.erasedDigest === null ? note : undefined;
+  return success({ kind: 'change', change: { ...decision.change, note: keptNote } });
 }
 
 /** Returns the error of a time or date of payment that the order can't have. */

@@ -100,7 +100,7 @@ export function decideRefund(
     history,
     reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null,
     refundedAtMs: statuses.includes('SUCCEEDED') ? fromMs : null,
-    note: note || null,
+    note: order.erasedDigest === null ? note || null : null,
   };
   return success(changeTo(order, { refunds: [refund] }));
 }
@@ -131,7 +131,8 @@ export function decideReportedRefund(
     refundId === null || hasRefund(order, order.merchantId, refundId)
       ? { reporterId: checkoutId, refundId: providerRefundId ?? '' }
       : { reporterId: order.merchantId, refundId };
-  const isTaken = existing === undefined && hasRefund(order, key.reporterId, key.refundId);
+  // The id is empty if the report names a refund of another payment, and not by the provider's id.
+  const isTaken = existing === undefined && (key.refundId === '' || hasRefund(order, key.reporterId, key.refundId));
   if (isTaken || (existing ?? report).amount !== amount) return failed({ kind: 'refund_id_conflict' });
   const isIdNew = existing?.providerRefundId === null && providerRefundId !== null;
   // A refund that the provider knows fails only by the provider's id.

@@ -151,6 +151,17 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     expect(await report({ providerRefundId: 're_4', amount: hundredths(600) }, 'p-3')).toBe('not_found');
   });
 
+  it('changeReversals stores no failure of a refund of another payment', async () => {
+    const { order, refund, report, statuses } = await paidOrder('another-payment');
+    expect(await act(order, paymentOf(order, 'p-2'))).toBe('order_already_paid');
+    expect(await refund('r-1', 400)).toBe('changed');
+    const failure = { refundId: 'r-1', status: 'FAILED', amount: hundredths(400) } as const;
+    expect(await report(failure, 'p-2')).toBe('refund_id_conflict');
+    expect(await statuses()).toStrictEqual(['r-1 400 PENDING']);
+    expect(await report({ ...failure, providerRefundId: 're_1' }, 'p-2')).toBe('changed');
+    expect(await statuses()).toStrictEqual(['r-1 400 PENDING', 're_1 400 FAILED']);
+  });
+
   it('no read shows more refunds than the payment while many callers refund one order', async () => {
     const { order, refund, report } = await paidOrder('contended');
     const sums: bigint[] = [];

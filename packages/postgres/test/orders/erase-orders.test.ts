@@ -108,6 +108,25 @@ test('an order is erased once: its personal fields are gone, and all other data 
   expect(await store.create(sampleOrder(merchantId, { order_id: 'one' }), enoughMs)).toMatchObject({ kind: 'exists' });
 });
 
+test('an order that is erased gets no note, even from a refund that was decided before', async () => {
+  const { clientId, merchantId } = await newMerchant();
+  const order = await create(merchantId, { order_id: 'noted' });
+  const payment = { checkoutId: merchantId, paymentId: 'pay-noted', paidAtMs: Date.now() };
+  const paid = { ...order, payment, orderStatus: 'PAID' as const };
+  expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
+  const refund = async (found: Order) => {
+    const requested = { refundId: 'r-1', amount: undefined, note: 'late-refund-note' };
+    const decided = decideRefund(found, requested, true, Date.now());
+    if (!decided.ok || decided.value.kind !== 'reverse') throw new Error('the order was not refunded');
+    return store.changeReversals(decided.value.change, enoughMs);
+  };
+  expect(await erase({ by: 'order', clientId, orderId: 'noted' })).toBe(1);
+  expect(await refund(paid)).toEqual({ kind: 'conflict' });
+  expect(await refund(await stored(order))).toEqual({ kind: 'changed' });
+  expect(await allData()).not.toContain('late-refund-note');
+  expect((await stored(order)).reversals.refunds).toMatchObject([{ refundId: 'r-1', note: null }]);
+});
+
 type Erased = { readonly clientId: string; readonly orderId: string; readonly email: string; readonly before: Date };
 test.each<[ErasureTarget['by'], (order: Erased) => ErasureTarget]>([
   ['order', ({ clientId, orderId }) => ({ by: 'order', clientId, orderId })],

@@ -149,11 +149,18 @@ async function eraseBatch(
   return (await runRecorded(db, erasure, action, { details })).length;
 }
 
-/** The refunds and disputes without the merchants' notes. The next version makes a change that read the notes fail. */
-const withoutNotes = sql`${orders}.reversals || (
-  select jsonb_build_object('version', (${orders}.reversals ->> 'version')::int + 1, 'refunds',
+/** The refunds and disputes of a row. A paid order without any has empty lists, so that they can get a version. */
+const storedReversals = sql`coalesce(${orders}.reversals,
+  case when ${orders}.order_status = 'PAID' then '{"version": 0, "refunds": [], "disputes": []}'::jsonb end)`;
+
+/**
+ * The refunds and disputes without the merchants' notes. Because they get the next version, a change that was decided
+ * before the erasure, and may have a note, is decided again.
+ */
+const withoutNotes = sql`${storedReversals} || (
+  select jsonb_build_object('version', (${storedReversals} ->> 'version')::int + 1, 'refunds',
     coalesce(jsonb_agg(refund || '{"note": null}' order by number), '[]'))
-  from jsonb_array_elements(${orders}.reversals -> 'refunds') with ordinality as list (refund, number))`;
+  from jsonb_array_elements(${storedReversals} -> 'refunds') with ordinality as list (refund, number))`;
 
 const emptied = sql.join(
   personalFieldNames.filter((name) => name !== 'return_url').map((name) => sql`${sql.identifier(name)} = ''`),
