@@ -15,7 +15,6 @@ function createTestQueue(options: {
   batchMax: number;
   waitingMax: number;
   ownerOf?: (item: string) => unknown;
-  separatesOwners?: boolean;
 }) {
   const batches: { items: readonly string[]; finish: () => void }[] = [];
   let closed = 0;
@@ -203,27 +202,6 @@ test('if more items wait than fit into a batch, the owners take turns', async ()
     ['a2', 'a3', 'a4', 'a5'],
     ['a6'],
   ]);
-  expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
-});
-
-test('if owners are separated, each batch belongs to the owner whose latest turn was the longest ago', async () => {
-  const options = {
-    clients: 1,
-    batchMax: 3,
-    waitingMax: 20,
-    ownerOf: ([owner]: string) => owner,
-    separatesOwners: true,
-  };
-  const { queue, batches } = createTestQueue(options);
-  const first = queue.add('a0', enoughMs);
-  await endOfTurn();
-  const items = ['b1', 'a1', 'a2', 'c1', 'a3', 'b2', 'a4'];
-  const outcomes = items.map((item) => queue.add(item, enoughMs));
-  for (const index of [0, 1, 2, 3, 4]) {
-    batches[index]?.finish();
-    await endOfTurn();
-  }
-  expect(batches.map((batch) => batch.items)).toEqual([['a0'], ['b1', 'b2'], ['c1'], ['a1', 'a2', 'a3'], ['a4']]);
   expect(await Promise.all([first, ...outcomes])).toEqual(['a0', ...items].map(done));
 });
 

@@ -27,8 +27,6 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
    * for only a few items of each other owner, regardless of how many are waiting. Absent: oldest first.
    */
   readonly ownerOf?: (item: Item) => unknown;
-  /** Whether each batch contains only the items of one owner. */
-  readonly separatesOwners?: boolean | undefined;
   /** Runs a batch in one statement. Returns one outcome or error per item, in the items' order. */
   readonly run: (client: Client, items: readonly Item[]) => Promise<readonly (Outcome | Error)[]>;
 }
@@ -202,12 +200,7 @@ function hasFailed(outcomes: readonly unknown[]): boolean {
  */
 function createTurns<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],
-  {
-    batchMax,
-    waitingMax,
-    ownerOf = () => undefined,
-    separatesOwners = false,
-  }: BatchQueueOptions<Client, Item, Outcome>,
+  { batchMax, waitingMax, ownerOf = () => undefined }: BatchQueueOptions<Client, Item, Outcome>,
 ) {
   /** The latest turn of each owner since the queue was idle. */
   const latestTurns = new Map<unknown, number>();
@@ -217,11 +210,11 @@ function createTurns<Client, Item, Outcome>(
   return {
     /** Takes the items of the next batch; the remaining items keep their order. */
     takeBatch(): Entry<Item, Outcome>[] {
-      const isShared = separatesOwners || waiting.length > batchMax;
+      const isShared = waiting.length > batchMax;
       const groups = isShared
         ? [...groupsByOwner()].toSorted(([a], [b]) => turnOf(a) - turnOf(b)).map(([, group]) => group)
         : [waiting];
-      const batch = inTurn(separatesOwners ? groups.slice(0, 1) : groups).slice(0, batchMax);
+      const batch = inTurn(groups).slice(0, batchMax);
       const taken = new Set(batch);
       waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)));
       turn += 1;

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api';
 import type { AccountId } from '@order-gateway/domain/accounts';
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
 import { parseConnectionUrl } from './connection-url.ts';
@@ -58,13 +58,10 @@ export const pinnedSettings = {
   client_min_messages: 'notice',
   // Compiling a statement takes longer than running it: 110 ms for a page of a list that takes 5 ms.
   jit: 'off',
+  // With more than one connection to each worker of Citus, the sessions of a process would use up to 92 connections of a
+  // worker, because a session keeps those that it once opened. Without Citus, the setting has no effect.
+  'citus.max_adaptive_executor_pool_size': '1',
 } as const;
-
-/**
- * Further settings of every session on Citus. With more than one connection to each worker, the sessions of a process
- * would use up to 92 connections of a worker, because a session keeps those that it once opened.
- */
-export const citusSettings = { 'citus.max_adaptive_executor_pool_size': '1' } as const;
 
 /** The options of every part of the gateway that uses the database. */
 export interface DatabaseOptions {
@@ -75,9 +72,12 @@ export interface DatabaseOptions {
   readonly meter?: Meter | undefined;
   /** Looks for the server of a statement without a response. Absent: such a statement ends only at its deadline. */
   readonly probe?: ServerProbe | undefined;
-  /** Whether merchants may be on different servers, so that a statement should concern only one of them. */
+  /** Whether merchants may be on different servers. `merchant-servers.ts` then opens what each `server` has. */
   readonly isDistributed?: boolean | undefined;
-  /** The server that has the merchants of these statements; absent: all servers. */
+  /**
+   * The server that has the merchants of these statements, if they are on different servers. Then a statement concerns
+   * only one of them, so that Citus sends it to one shard.
+   */
   readonly server?: MerchantServer | undefined;
   /**
    * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not about
@@ -217,7 +217,7 @@ export function openClient<Statements>(
  * statements. So each driver client is used for one connection and destroyed with it.
  */
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
-  const { url, applicationName, settings = {}, probe, patience = 1, isDistributed = false } = options;
+  const { url, applicationName, settings = {}, probe, patience = 1 } = options;
   const statementTimeoutMs = (options.statementTimeoutMs ?? serverStatementTimeoutMs) * patience;
   const timeoutMs = (options.connectTimeoutMs ?? connectTimeoutMs) * patience;
   const responseTimeoutMs = clientStatementTimeoutMs * patience;
@@ -284,7 +284,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   let settingUp: Promise<unknown> | undefined;
   // Both statements are sent at once. Without the settings, no other statement may run.
   const setUp = () =>
-    (settingUp ??= Promise.all([db.execute(pinned(isDistributed)), watch?.identify()]).catch((error) => {
+    (settingUp ??= Promise.all([db.execute(pinSettings), watch?.identify()]).catch((error) => {
       destroy();
       throw error;
     }));
@@ -323,13 +323,10 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   return connection;
 }
 
-function pinned(isDistributed: boolean): SQL {
-  const settings = Object.entries({ ...pinnedSettings, ...(isDistributed && citusSettings) });
-  return sql`select ${sql.join(
-    settings.map(([name, value]) => sql.raw(`set_config('${name}', '${value}', false)`)),
-    sql`, `,
-  )}`;
-}
+const pinSettings = sql`select ${sql.join(
+  Object.entries(pinnedSettings).map(([name, value]) => sql.raw(`set_config('${name}', '${value}', false)`)),
+  sql`, `,
+)}`;
 
 /** How a transaction begins and ends. */
 export interface TransactionOptions {

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import {
   type Connection,
-  citusSettings,
   openConnection,
   openTransactionClient,
   patientConnectTimeoutMs,
@@ -45,10 +44,10 @@ export async function inspectServer(url: string) {
   if (isShared) await requireSharedStatements(url);
   // Settings of a shared session that were not made for it may be those of another connection.
   const settings = isShared ? session.defaults : session.settings;
-  // Only behind such a pooler, a session can lack the settings of Citus.
-  const ofCitus = isShared && session.hasCitus ? citusSettings : {};
-  const wanted: Settings = { ...pinnedSettings, ...plansEveryRun, ...ofCitus };
-  const differing = Object.entries(wanted).filter(([name, value]) => settings[name] !== value);
+  // A server without Citus does not list the setting of Citus.
+  const differing = Object.entries<string>({ ...pinnedSettings, ...plansEveryRun }).filter(
+    ([name, value]) => name in settings && settings[name] !== value,
+  );
   if (settings.statement_timeout === '0') differing.push(['statement_timeout', `${serverStatementTimeoutMs}`]);
   return {
     /**

@@ -1,7 +1,7 @@
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
-import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { MerchantServer } from '../connections/client.ts';
+import { ofMerchant } from '../orders/find/order-keys.ts';
 import { storedColumns } from '../orders/order-rows.ts';
 import { prepareServerQuery } from '../orders/server-query.ts';
 import {
@@ -20,17 +20,11 @@ import {
  */
 export const leaseSeconds = 25;
 
-/**
- * Whether a statement concerns all merchants or one. Citus sends a statement about one merchant to that merchant's
- * server.
- */
-type Scope = 'of_all' | 'of_merchant';
-
 /** The statements of the queue. */
 export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   return {
-    claim: { of_all: prepareClaim(db, 'of_all'), of_merchant: prepareClaim(db, 'of_merchant') },
-    record: { of_all: prepareRecord(db, 'of_all'), of_merchant: prepareRecord(db, 'of_merchant') },
+    claim: prepareClaim(db, server),
+    record: prepareRecord(db, server),
     health: prepareHealth(db, server),
     findDue: prepareFindDue(db, server),
     modes: db
@@ -41,19 +35,14 @@ export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer
   };
 }
 
-/** Returns the condition that restricts a table to a scope. */
-function inScope(scope: Scope, { merchantId }: { readonly merchantId: AnyPgColumn }): SQL {
-  return scope === 'of_all' ? sql`true` : sql`${merchantId} = ${sql.placeholder('merchantId')}::bigint`;
-}
-
 /**
  * Selects the endpoints after a given one that have pending deliveries, as `pending`. Takes one index lookup per
  * endpoint.
  */
-function withPending(scope: Scope, afterMerchant: SQL, afterEndpoint: SQL): SQL {
+function withPending(server: MerchantServer | undefined, afterMerchant: SQL, afterEndpoint: SQL): SQL {
   const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
     select merchant_id, endpoint_id from ${webhookDeliveries}
-    where ${inScope(scope, webhookDeliveries)} and ${webhookDeliveries.nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
+    where ${ofMerchant(server, webhookDeliveries)} and ${webhookDeliveries.nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
     order by merchant_id, endpoint_id limit 1`;
   return sql`with recursive pending (merchant_id, endpoint_id) as (
     (${nextEndpoint(afterMerchant, afterEndpoint)})
@@ -118,21 +107,21 @@ function prepareFindDue(db: PostgresJsDatabase, server: MerchantServer | undefin
  * due rows by their ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders
  * of a merchant.
  */
-function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
+function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const limit = sql`${sql.placeholder('limit')}::int`;
   const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> (pending.merchant_id || ' ' || pending.endpoint_id))::int, 0)`;
   const due = sql`(
-    ${withPending(scope, sql`${sql.placeholder('afterMerchant')}::bigint`, sql`${sql.placeholder('afterEndpoint')}::text`)}
+    ${withPending(server, sql`${sql.placeholder('afterMerchant')}::bigint`, sql`${sql.placeholder('afterEndpoint')}::text`)}
     select due.id from pending
     cross join lateral (
       select (
         select failing_since is not null from ${webhookEndpoints}
-        where ${inScope(scope, webhookEndpoints)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
+        where ${ofMerchant(server, webhookEndpoints)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
       ) as is_failing offset 0
     ) as endpoint
     cross join lateral (
       select ctid as id from ${webhookDeliveries}
-      where ${inScope(scope, webhookDeliveries)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
+      where ${ofMerchant(server, webhookDeliveries)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
         and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
       order by next_attempt_at
       limit case when endpoint.is_failing is null then ${limit}
@@ -152,8 +141,8 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
       .from(events)
       .where(
         and(
-          inScope(scope, webhookDeliveries),
-          inScope(scope, events),
+          ofMerchant(server, webhookDeliveries),
+          ofMerchant(server, events),
           sql`${webhookDeliveries}.ctid = any(array${due})`,
           isEventOfDelivery,
         ),
@@ -189,18 +178,18 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
     .from(claimed)
     .innerJoin(
       orders,
-      and(inScope(scope, orders), eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)),
+      and(ofMerchant(server, orders), eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)),
     )
     .leftJoin(
       webhookEndpoints,
       and(
-        inScope(scope, webhookEndpoints),
+        ofMerchant(server, webhookEndpoints),
         eq(webhookEndpoints.merchantId, claimed.merchantId),
         eq(webhookEndpoints.endpointId, claimed.endpointId),
         isNull(webhookEndpoints.disabledAt),
       ),
     )
-    .prepare(`claim_deliveries_${scope}`);
+    .prepare('claim_deliveries');
 }
 
 /**
@@ -209,7 +198,7 @@ function prepareClaim(db: PostgresJsDatabase, scope: Scope) {
  * result for a URL that the endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due
  * again, for the endpoint's new URL.
  */
-function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
+function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
   const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
   const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
@@ -217,7 +206,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
   // Times are computed in subqueries, because an update on Citus can't combine a function of the time with a column.
   const hasMoved = sql`exists (
     select from ${webhookEndpoints}
-    where ${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = attempt.merchant_id
+    where ${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = attempt.merchant_id
       and ${webhookEndpoints.endpointId} = attempt.endpoint_id and ${webhookEndpoints.url} <> attempt.url
   )`;
   const nextAttemptAt = sql`case when kind = 'endpoint_gone' and ${hasMoved} then now() else now() + after_seconds * interval '1 second' end`;
@@ -236,7 +225,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
       })
       .from(attempts)
       .where(
-        sql`${inScope(scope, webhookDeliveries)} and ${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+        sql`${ofMerchant(server, webhookDeliveries)} and ${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
       )
       .returning({
         merchantId: webhookDeliveries.merchantId,
@@ -254,7 +243,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
       select merchant_id, endpoint_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
       from recorded where kind <> 'not_sent' group by merchant_id, endpoint_id, url
     ) as result
-    join ${webhookEndpoints} on ${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id
+    join ${webhookEndpoints} on ${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id
       and ${webhookEndpoints.endpointId} = result.endpoint_id and ${webhookEndpoints.url} = result.url
       and ${isNull(webhookEndpoints.disabledAt)}
     where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
@@ -266,7 +255,7 @@ function prepareRecord(db: PostgresJsDatabase, scope: Scope) {
     .set({ failingSince: sql`result.failing_since`, disabledAt: sql`result.disabled_at` })
     .from(endpoint)
     .where(
-      sql`${inScope(scope, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
+      sql`${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
     )
-    .prepare(`record_deliveries_${scope}`);
+    .prepare('record_deliveries');
 }

@@ -10,6 +10,7 @@ import {
 } from '../connections/client.ts';
 import { redact, statementFailure } from '../connections/errors.ts';
 import { openOnServers } from '../merchant-servers.ts';
+import { inStatements } from '../orders/find/order-keys.ts';
 import { orderOf } from '../orders/order-rows.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
@@ -94,6 +95,7 @@ interface DueEndpoint {
 }
 
 interface RecordedAttempt {
+  readonly merchantId: AccountId;
   readonly delivery: ClaimedDelivery;
   readonly result: AttemptResult;
 }
@@ -147,8 +149,9 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
     /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
     async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
       const timeoutMs = recordTimeoutMs * (options.patience ?? 1);
-      await servers.call(delivery.merchantId, timeoutMs, ({ queue }, timeoutMs) =>
-        queue.add({ delivery, result }, timeoutMs),
+      const { merchantId } = delivery;
+      await servers.call(merchantId, timeoutMs, ({ queue }, timeoutMs) =>
+        queue.add({ merchantId, delivery, result }, timeoutMs),
       );
     },
     /** Lets running calls finish, then closes the connections. */
@@ -179,13 +182,9 @@ function openServerQueue(options: DatabaseOptions) {
     clients: [client],
     ...queueLimits.deliveries,
     async run(client, attempts) {
-      const merchantOf = ({ delivery }: RecordedAttempt) => (server ? delivery.merchantId : undefined);
-      for (const [merchantId, group] of Map.groupBy(attempts, merchantOf)) {
+      for (const group of inStatements(server, attempts)) {
         await client.run(({ record }) =>
-          record[merchantId === undefined ? 'of_all' : 'of_merchant'].execute({
-            merchantId,
-            ...recordParameters(group),
-          }),
+          record.execute({ merchantId: group[0]?.merchantId, ...recordParameters(group) }),
         );
       }
       return attempts.map(() => ({ kind: 'recorded' }));
@@ -199,7 +198,9 @@ function openServerQueue(options: DatabaseOptions) {
       const { failing, limit } = filter;
       const previous = lastEndpoints.get(failing);
       const parameters = claimParameters(filter, previous);
-      const rows = await (server ? claimByMerchant(client, filter, parameters) : claimOfAll(client, parameters));
+      const rows = await (server
+        ? claimByMerchant(client, filter, parameters)
+        : client.run(({ claim }) => claim.execute(parameters)));
       lastEndpoints.delete(failing);
       const last = rows.length < limit ? undefined : rows.toSorted(byEndpoint).at(-1);
       if (last !== undefined) lastEndpoints.set(failing, last);
@@ -224,10 +225,6 @@ function openServerQueue(options: DatabaseOptions) {
   };
 }
 
-function claimOfAll(client: DatabaseClient<Statements>, parameters: ReturnType<typeof claimParameters>) {
-  return client.run(({ claim }) => claim.of_all.execute(parameters));
-}
-
 /**
  * Finds out which endpoints of a server have due deliveries, then claims the deliveries of each merchant. The merchants
  * share the limit equally, and the next claim takes what is left.
@@ -236,7 +233,7 @@ async function claimByMerchant(
   client: DatabaseClient<Statements>,
   { perEndpoint, inFlight, limit }: ClaimFilter,
   parameters: ReturnType<typeof claimParameters>,
-): ReturnType<typeof claimOfAll> {
+) {
   // Endpoints with deliveries in flight may have no capacity left, so their number is added to the limit.
   const due = await client.run(({ findDue }) => findDue({ ...parameters, limit: limit + inFlight.size }));
   const free = due.filter((endpoint) => (inFlight.get(endpointKeyOf(endpoint)) ?? 0) < perEndpoint);
@@ -244,7 +241,7 @@ async function claimByMerchant(
   const share = Math.floor(limit / Math.max(1, merchantIds.length));
   const claims = await Promise.all(
     merchantIds.map((merchantId) =>
-      client.run(({ claim }) => claim.of_merchant.execute({ ...parameters, merchantId, limit: share })),
+      client.run(({ claim }) => claim.execute({ ...parameters, merchantId, limit: share })),
     ),
   );
   return claims.flat();

@@ -46,6 +46,7 @@ test('no role or database setting changes how the gateway reads and writes', asy
     client_min_messages: 'error',
     default_transaction_isolation: 'serializable',
     jit: 'on',
+    'citus.max_adaptive_executor_pool_size': '16',
   } satisfies Record<keyof typeof pinnedSettings, string>;
   for (const [setting, value] of Object.entries(hostile))
     await runQuery(database.url, `alter database "${name}" set ${setting} = '${value}'`);

@@ -101,7 +101,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     async (statements) => {
       const { withoutPayment, withPayment } = statements[kind];
       const isReported = payment !== null && payment.checkoutId !== null;
-      if (isReported && !options.isDistributed) return rowsOf(await withPayment.execute(values));
+      if (isReported && !options.server) return rowsOf(await withPayment.execute(values));
       if (isReported && !(await storePayment(statements, values))) return [];
       return rowsOf(await withoutPayment.execute(values));
     };

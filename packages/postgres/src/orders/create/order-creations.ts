@@ -6,6 +6,7 @@ import {
   arrayLiteral,
   type DatabaseClient,
   type DatabaseOptions,
+  type MerchantServer,
   openClient,
   plansEveryRun,
   serverStatementTimeoutMs,
@@ -14,7 +15,7 @@ import { isDuplicate, redact, statementFailure } from '../../connections/errors.
 import { queueLimits } from '../../queue-limits.ts';
 import { orderMetadata, orders, pairDigest } from '../../schema.ts';
 import { type Unstored, unlessUnstored } from '../find/expired-orders.ts';
-import { prepareFindBy } from '../find/order-keys.ts';
+import { inStatements, prepareFindBy } from '../find/order-keys.ts';
 import {
   columnArrays,
   conflictTarget,
@@ -50,7 +51,9 @@ export interface CreationOptions extends DatabaseOptions {
 /** Creates orders. `close` waits for the orders in the queue, and closes the connections. */
 export type Creations = BatchQueue<NewOrder, CreateOutcome | Unstored<CreateOutcome>>;
 
-type Statements = ReturnType<typeof prepareInserts>;
+/** Inserts rows, with the metadata of each if any has some. Returns the ids of the orders that did not exist before. */
+type InsertRows = ReturnType<typeof prepareInsertRows>;
+type Statements = ReturnType<typeof prepareStatements>;
 type Inserts = DatabaseClient<Statements>;
 type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
 
@@ -61,21 +64,24 @@ type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
  * does not see rows that were committed after it began.
  */
 export function openCreations({ limits = queueLimits.orders, ...database }: CreationOptions): Creations {
-  const { server, meter, isDistributed = false } = database;
+  const { server, meter } = database;
+  const { session, prepare } = server
+    ? // Citus can only choose the server of a function call if the plan is made for the values of that call.
+      { session: { settings: plansEveryRun }, prepare: prepareInsertOnServer }
+    : { session: {}, prepare: prepareInsertRows };
   const inserts = openClient(
     {
       ...database,
       applicationName: 'order-gateway orders',
       statementTimeoutMs,
-      // Citus can only choose the server of a function call if the plan is made for the values of that call.
-      ...(isDistributed && { settings: plansEveryRun }),
+      ...session,
     },
-    (db) => prepareInserts(db, isDistributed),
+    (db) => prepareStatements(db, server, prepare(db)),
   );
   // A separate client, because the plans of the inserts are cached and no insert should wait for a read.
   const replays = openClient(
     { ...database, applicationName: 'order-gateway replays', statementTimeoutMs, settings: plansEveryRun },
-    (db) => prepareFindBy(db, 'order_id', isDistributed),
+    (db) => prepareFindBy(db, 'order_id', server),
   );
   const queue: Creations = createBatchQueue({
     name: 'orders',
@@ -84,7 +90,7 @@ export function openCreations({ limits = queueLimits.orders, ...database }: Crea
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     ...limits,
     ownerOf: ({ merchantId }: NewOrder) => merchantId,
-    run: (_inserts: Inserts, batch: readonly NewOrder[]) => createBatch(inserts, replays, batch, isDistributed),
+    run: (_inserts: Inserts, batch: readonly NewOrder[]) => createBatch(inserts, replays, server, batch),
   });
   return {
     ...queue,
@@ -95,9 +101,23 @@ export function openCreations({ limits = queueLimits.orders, ...database }: Crea
   };
 }
 
-/** Prepares the inserts. Each returns the service order ids of the orders that did not exist before. */
-function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
-  const returned = { serviceOrderId: orders.serviceOrderId };
+const returned = { serviceOrderId: orders.serviceOrderId };
+
+function prepareStatements(db: PostgresJsDatabase, server: MerchantServer | undefined, insertRows: InsertRows) {
+  return {
+    ids: createOrderIds(db, server),
+    /** Inserts a lone order without arrays, which would take a tenth of the insert's time. */
+    insertOne: db
+      .insert(orders)
+      .values(rowPlaceholders)
+      .onConflictDoNothing(conflictTarget)
+      .returning(returned)
+      .prepare('insert_order'),
+    insertRows,
+  };
+}
+
+function prepareInsertRows(db: PostgresJsDatabase) {
   const inserted = db.$with('inserted').as(
     db
       .insert(orders)
@@ -118,53 +138,52 @@ function prepareInserts(db: PostgresJsDatabase, isDistributed: boolean) {
       )
       .returning({ merchantId: orderMetadata.merchantId }),
   );
-  return {
-    ids: createOrderIds(db, isDistributed),
-    /** Inserts a lone order without arrays, which would take a tenth of the insert's time. */
-    insertOne: db
-      .insert(orders)
-      .values(rowPlaceholders)
-      .onConflictDoNothing(conflictTarget)
-      .returning(returned)
-      .prepare('insert_order'),
-    insert: db
-      .insert(orders)
-      .select(unnestedRows)
-      .onConflictDoNothing(conflictTarget)
-      .returning(returned)
-      .prepare('insert_orders'),
-    /** A separate statement, so that a batch without metadata does not pay for the pairs. */
-    insertWithMetadata: db
-      .with(inserted, paired)
-      .select({ serviceOrderId: inserted.serviceOrderId })
-      .from(inserted)
-      .prepare('insert_orders_with_metadata'),
-    insertOnServer: db
-      .select({ serviceOrderId: sql`${sql.identifier(orders.serviceOrderId.name)}`.mapWith(orders.serviceOrderId) })
-      .from(insertOrders.call)
-      .prepare(insertOrders.name),
+  const insert = db
+    .insert(orders)
+    .select(unnestedRows)
+    .onConflictDoNothing(conflictTarget)
+    .returning(returned)
+    .prepare('insert_orders');
+  // A separate statement, so that a batch without metadata does not pay for the pairs.
+  const insertWithMetadata = db
+    .with(inserted, paired)
+    .select({ serviceOrderId: inserted.serviceOrderId })
+    .from(inserted)
+    .prepare('insert_orders_with_metadata');
+  return (rows: readonly NewOrderRow[], metadata: readonly (Metadata | null)[]) => {
+    if (metadata.length === 0) return insert.execute(columnArrays(rows));
+    const pairs = arrayLiteral(metadata, (pairs) => pairs && JSON.stringify(pairs));
+    return insertWithMetadata.execute({ ...columnArrays(rows), metadata: pairs });
   };
 }
 
+function prepareInsertOnServer(db: PostgresJsDatabase): InsertRows {
+  const insert = db
+    .select({ serviceOrderId: sql`${sql.identifier(orders.serviceOrderId.name)}`.mapWith(orders.serviceOrderId) })
+    .from(insertOrders.call)
+    .prepare(insertOrders.name);
+  return (rows, metadata) =>
+    insert.execute({ merchant_id: rows[0]?.merchantId, new_orders: rowsAsJson(rows, metadata) });
+}
+
 /**
- * Inserts a batch, and reads those of its orders that already existed. If merchants are on different servers, each
- * merchant's orders are read separately. Returns one outcome per order, in the order of the batch.
+ * Inserts a batch, and reads those of its orders that already existed. Returns one outcome per order, in the order of
+ * the batch.
  */
 async function createBatch(
   inserts: Inserts,
   replays: Replays,
+  server: MerchantServer | undefined,
   batch: readonly NewOrder[],
-  isDistributed: boolean,
 ): Promise<(CreateOutcome | Unstored<CreateOutcome> | Error)[]> {
-  const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch, isDistributed));
+  const { orders, created } = await inserts.run((statements) => insertBatch(statements, batch));
   const notCreated = orders.filter((order) => !created.has(order.serviceOrderId));
   const outcomes = new Map<Order, CreateOutcome | Unstored<CreateOutcome> | Error>();
   const find = async (existing: readonly Order[]) => {
     const outcomeOf = await findExisting(replays, existing);
     for (const order of existing) outcomes.set(order, outcomeOf(order));
   };
-  const groups = isDistributed ? [...Map.groupBy(notCreated, ({ merchantId }) => merchantId).values()] : [notCreated];
-  await Promise.all(groups.filter(({ length }) => length > 0).map(find));
+  if (notCreated.length > 0) await Promise.all(inStatements(server, notCreated).map(find));
   return orders.map((order) => outcomes.get(order) ?? { kind: 'created', order });
 }
 
@@ -172,7 +191,6 @@ async function createBatch(
 async function insertBatch(
   statements: Statements,
   batch: readonly NewOrder[],
-  isDistributed: boolean,
   attemptsLeft = insertAttemptsMax,
 ): Promise<{ readonly orders: readonly Order[]; readonly created: ReadonlySet<number> }> {
   const { ids } = statements;
@@ -182,7 +200,7 @@ async function insertBatch(
     orders.push({ ...order, serviceOrderId: typeof id === 'number' ? id : await id });
   }
   try {
-    const inserted = await insert(statements, orders, isDistributed);
+    const inserted = await insert(statements, orders);
     // An order counts as created only if its own id is returned, because the driver has returned rows of other
     // statements (postgres.js issue 1120).
     return { orders, created: new Set(inserted.map(({ serviceOrderId }) => serviceOrderId)) };
@@ -191,27 +209,18 @@ async function insertBatch(
     // Nothing was stored. The insert ignores conflicts on the order_id, and every other unique key contains the service
     // order id. So an id is in use, for example after a restore.
     ids.drop();
-    return insertBatch(statements, batch, isDistributed, attemptsLeft - 1);
+    return insertBatch(statements, batch, attemptsLeft - 1);
   }
 }
 
 /** Inserts orders in one statement. Returns the ids of those that did not exist before. */
-function insert(statements: Statements, orders: readonly Order[], isDistributed: boolean) {
-  const { insert, insertOne, insertWithMetadata, insertOnServer } = statements;
+function insert({ insertOne, insertRows }: Statements, orders: readonly Order[]) {
   // All sessions lock rows in the same order, so that two batches with the same order_ids cannot deadlock.
   const rows = orders.map(rowOf).sort(byKey);
   const [first] = rows;
   const hasMetadata = orders.some(({ metadata }) => metadata !== null);
   if (rows.length === 1 && first !== undefined && !hasMetadata) return insertOne.execute({ ...first });
-  if (isDistributed) {
-    return insertOnServer.execute({
-      merchant_id: first?.merchantId,
-      new_orders: rowsAsJson(rows, metadataOf(rows, orders)),
-    });
-  }
-  if (!hasMetadata) return insert.execute(columnArrays(rows));
-  const metadata = arrayLiteral(metadataOf(rows, orders), (pairs) => pairs && JSON.stringify(pairs));
-  return insertWithMetadata.execute({ ...columnArrays(rows), metadata });
+  return insertRows(rows, hasMetadata ? metadataOf(rows, orders) : []);
 }
 
 /** Returns the metadata of rows, in their order. */
@@ -233,6 +242,7 @@ async function findExisting(
     const rows = await replays.run(({ single, batch }) =>
       lone === undefined
         ? batch.execute({
+            merchantId: orders[0]?.merchantId,
             merchantIds: arrayLiteral(orders, (order) => order.merchantId),
             values: arrayLiteral(orders, (order) => order.fields.order_id),
           })

@@ -1,6 +1,7 @@
 import { createServiceOrderIds, idBlockSize, type ServiceOrderIds } from '@order-gateway/domain/orders';
 import { type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { MerchantServer } from '../../connections/client.ts';
 import { statementFailure } from '../../connections/errors.ts';
 import { orders, serviceOrderIdBlocks } from '../../schema.ts';
 
@@ -26,15 +27,15 @@ const skippedMax = 100_000;
  * the first block and the one after a `drop` are checked, because the check needs all servers. If one of them is lost,
  * the sequence is moved past the blocks that a failover can lose, so that orders are still created.
  */
-export function createOrderIds(db: PostgresJsDatabase, isDistributed: boolean): ServiceOrderIds {
+export function createOrderIds(db: PostgresJsDatabase, server: MerchantServer | undefined): ServiceOrderIds {
   let skipsCheck = false;
   const ids = createServiceOrderIds(async () => {
     if (skipsCheck) return nextBlock(db);
-    skipsCheck = isDistributed;
+    skipsCheck = server !== undefined;
     try {
       return await reserveBlock(db);
     } catch (error) {
-      if (!isDistributed || statementFailure(error) === undefined) throw error;
+      if (server === undefined || statementFailure(error) === undefined) throw error;
       await db.execute(moveTo((await nextBlock(db)) + 2 * skippedMax));
       return nextBlock(db);
     }

@@ -1,6 +1,8 @@
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { MerchantServer } from '../../connections/client.ts';
 import { orders } from '../../schema.ts';
 import { orderColumns } from '../order-rows.ts';
 
@@ -15,12 +17,10 @@ const keys = {
  * The two statements that find orders by a key: `single` for one key, and `batch` for an array. For one key, `single`
  * costs the server half as much, and on Citus it involves only one server.
  */
-export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, isDistributed = false) {
+export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, server: MerchantServer | undefined) {
   const column: AnyPgColumn = keys[key];
   const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
   const values = sql`${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[]`;
-  // Citus cannot determine the servers from pairs of a merchant and a value, so the merchants are also listed alone.
-  const onServer = isDistributed ? sql`${orders.merchantId} = any(${merchantIds}) and` : sql``;
   return {
     single: prepareFind(
       db,
@@ -30,9 +30,25 @@ export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, is
     batch: prepareFind(
       db,
       `find_by_${key}`,
-      sql`${onServer} (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}))`,
+      sql`${ofMerchant(server, orders)} and (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}))`,
     ),
   };
+}
+
+/** Groups items by statements. If merchants are on different servers, each statement concerns one merchant. */
+export function inStatements<Item extends { readonly merchantId: AccountId }>(
+  server: MerchantServer | undefined,
+  items: readonly Item[],
+): (readonly Item[])[] {
+  return server ? [...Map.groupBy(items, ({ merchantId }) => merchantId).values()] : [items];
+}
+
+/**
+ * Returns the condition that restricts a table to the merchant of the statement, if {@link inStatements} separates
+ * merchants. Citus can't determine the server from pairs of a merchant and a value.
+ */
+export function ofMerchant(server: MerchantServer | undefined, table: { readonly merchantId: AnyPgColumn }): SQL {
+  return server ? sql`${table.merchantId} = ${sql.placeholder('merchantId')}::bigint` : sql`true`;
 }
 
 /** A statement that reads orders reads nothing else, so that one shard of a distributed table can run it. */

@@ -18,6 +18,7 @@ import {
   type Closable,
   type DatabaseClient,
   type DatabaseOptions,
+  type MerchantServer,
   openClient,
   plansEveryRun,
 } from '../../connections/client.ts';
@@ -25,7 +26,7 @@ import { queueLimits } from '../../queue-limits.ts';
 import { accounts, brands, orders, payments, type RefusedPaymentJson, refusedPayments } from '../../schema.ts';
 import { orderOf, type ReadRow, refusedPaymentOf } from '../order-rows.ts';
 import { type ExpireOrder, type Unstored, unlessUnstored, withExpiryStored } from './expired-orders.ts';
-import { prepareFind, prepareFindBy } from './order-keys.ts';
+import { inStatements, prepareFind, prepareFindBy } from './order-keys.ts';
 import { prepareReturnSecrets, returnSecretsByMerchant } from './return-secrets.ts';
 
 /** How long a page may show cached data of its merchant. Reading the data takes a fifth of the time of a page. */
@@ -149,7 +150,7 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
  * index of that key.
  */
 function createLookups(
-  { meter, server, isDistributed }: DatabaseOptions,
+  { meter, server }: DatabaseOptions,
   name: 'lookups' | 'pages',
   clients: readonly DatabaseClient<Statements>[],
   findMerchants: FindMerchants,
@@ -162,13 +163,11 @@ function createLookups(
     batchMax: queueLimits.lookups.batchMax,
     waitingMax: queueLimits[name].waitingMax,
     ownerOf: ({ merchantId }) => merchantId,
-    // Each batch then concerns one merchant, so that a lost server does not make the lookups of other merchants fail.
-    separatesOwners: isDistributed,
-    run: (client, batch) => findBatch(client, batch, findMerchants),
+    run: (client, batch) => findBatch(client, server, batch, findMerchants),
   });
 }
 
-function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOptions) {
+function prepareStatements(db: PostgresJsDatabase, { server }: DatabaseOptions) {
   const [merchantId, value] = [sql.placeholder('merchantId'), sql.placeholder('value')];
   const paid = alias(orders, 'paid');
   const paidLast = db
@@ -184,9 +183,9 @@ function prepareStatements(db: PostgresJsDatabase, { isDistributed }: DatabaseOp
     .orderBy(desc(refusedPayments.refusedAt), desc(refusedPayments.order_id))
     .limit(1);
   return {
-    order_id: prepareFindBy(db, 'order_id', isDistributed),
-    serviceOrderId: prepareFindBy(db, 'service_order_id', isDistributed),
-    orderToken: prepareFindBy(db, 'token', isDistributed),
+    order_id: prepareFindBy(db, 'order_id', server),
+    serviceOrderId: prepareFindBy(db, 'service_order_id', server),
+    orderToken: prepareFindBy(db, 'token', server),
     paymentId: {
       single: prepareFind(
         db,
@@ -298,7 +297,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   return [
     client.run(({ [by]: { single, batch } }) =>
       lone === undefined && batch !== undefined
-        ? batch.execute({ merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
+        ? batch.execute({ merchantId: ids[0], merchantIds, values: arrayLiteral(lookups, ({ value }) => value) })
         : single.execute({ ...lone }),
     ),
     by === 'orderToken' ? findMerchants(client, ids) : [],
@@ -345,6 +344,7 @@ function linkOf(
 
 async function findBatch(
   client: DatabaseClient<Statements>,
+  server: MerchantServer | undefined,
   batch: readonly Lookup[],
   findMerchants: FindMerchants,
 ): Promise<(FoundOrder | Unstored<FoundOrder>)[]> {
@@ -352,10 +352,12 @@ async function findBatch(
   // The row of an order need not contain the payment id by which it was found, so each payment id has its own
   // statement.
   const groups = Map.groupBy(batch, (lookup) => (lookup.by === 'paymentId' ? lookup : lookup.by));
-  const reads = [...groups].map(async ([group, lookups]) => {
-    const [rows, accounts] = await Promise.all(readLinks(client, lookups, findMerchants));
-    return { group, rows, accounts };
-  });
+  const reads = [...groups].flatMap(([group, lookups]) =>
+    inStatements(server, lookups).map(async (shared) => {
+      const [rows, accounts] = await Promise.all(readLinks(client, shared, findMerchants));
+      return { group, rows, accounts };
+    }),
+  );
   for (const { group, rows, accounts } of await Promise.all(reads)) {
     const keyOfFound = (row: ReadRow) => (typeof group === 'object' ? keyOf(group) : keyOfRow(group, row));
     const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
