@@ -5,10 +5,11 @@ import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encry
 import type { Logger } from '@order-gateway/runtime/logger';
 import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
 import { type FastifyRequest, fastify } from 'fastify';
-import { type AdvanceDeps, createAdvance } from './attempts/advance.ts';
-import { startSweep } from './attempts/sweep.ts';
+import { type Advance, type AdvanceDeps, createAdvance } from './attempts/advance.ts';
+import { createSweep } from './attempts/sweep.ts';
 import { openGateway } from './gateway/gateway.ts';
 import { sendMessage } from './html/layout.ts';
+import { type Job, startJobs } from './jobs.ts';
 import { createMetrics } from './metrics.ts';
 import { hookRoutes } from './pages/hooks.ts';
 import { limitRequests } from './pages/limit-requests.ts';
@@ -17,7 +18,7 @@ import { transferRoutes } from './pages/transfer.ts';
 import { accountReader } from './providers/accounts.ts';
 import { createProviders } from './providers/all.ts';
 import type { Fetch } from './providers/provider.ts';
-import { startRefunds } from './refunds/refunds.ts';
+import { createRefunds } from './refunds/refunds.ts';
 import { openImport } from './statements/import.ts';
 import { openErasure } from './store/erasure.ts';
 import { openStore } from './store/store.ts';
@@ -96,18 +97,11 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   hookRoutes(app, { ...deps, advance });
   for (const provider of providers.values()) provider.routes?.(app, advance);
   transferRoutes(app, deps);
-  const sweep = startSweep({ ...deps, advance });
-  const refunds = startRefunds(deps);
-  const stopping = new AbortController();
-  const reporting = openImport(deps).reportUntil(stopping.signal, logger);
-  const erasing =
-    options.retentionDays && openErasure(store).eraseUntil(stopping.signal, options.retentionDays, logger);
-  const close = async () => {
-    stopping.abort();
+  const refunds = createRefunds(deps);
+  const closeServers = async () => {
     admin.close();
     admin.closeAllConnections();
-    await Promise.all([app.close(), sweep.stop(), refunds.stop(), reporting, erasing]);
-    await store.close();
+    await app.close();
   };
   try {
     await app.listen({ host: options.host, port: options.port });
@@ -116,11 +110,40 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
       await once(admin, 'listening');
     }
   } catch (error) {
-    await close();
+    await closeServers();
+    await store.close();
     throw error;
   }
   const { port } = app.server.address() as AddressInfo;
   baseUrl ||= `http://localhost:${port}`;
   const address = admin.address() as AddressInfo | null;
-  return { baseUrl, port, adminPort: address?.port, advance, store, sweep, refunds, close };
+  const jobs = startJobs(jobsOf({ ...deps, advance, refunds, retentionDays: options.retentionDays }), logger);
+  const close = async () => {
+    await Promise.all([closeServers(), jobs.stop()]);
+    await store.close();
+  };
+  return { baseUrl, port, adminPort: address?.port, advance, store, refunds, close };
+}
+
+interface JobDeps extends AdvanceDeps, Pick<CheckoutOptions, 'retentionDays'> {
+  readonly advance: Advance;
+  readonly refunds: ReturnType<typeof createRefunds>;
+}
+
+/** Returns what the checkout does without a request. */
+function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly Job[] {
+  const { store, logger } = deps;
+  const { continueDue, readLists, compareNext } = createSweep(deps);
+  const erasure = openErasure(store);
+  return [
+    { name: 'due attempts', everyMs: 1_000, run: continueDue },
+    { name: "providers' lists", everyMs: 1_000, run: readLists },
+    { name: 'comparison', everyMs: 1_000, run: compareNext },
+    { name: 'refunds', everyMs: 5_000, run: refunds.makePending },
+    { name: 'reversals', everyMs: 5_000, run: refunds.reportListed },
+    { name: 'transfers', everyMs: 60_000, run: openImport(deps).reportWaiting },
+    ...(retentionDays === undefined
+      ? []
+      : [{ name: 'erasure', everyMs: 3_600_000, run: () => erasure.eraseAndLog(retentionDays, logger) }]),
+  ];
 }

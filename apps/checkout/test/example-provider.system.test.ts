@@ -59,7 +59,8 @@ test('an order is paid and refunded with the example of a provider', async () =>
   expect(requested.status).toBe(201);
   await expect
     .poll(async () => {
-      await world.refunds.run();
+      await world.refunds.makePending();
+      await world.refunds.reportListed();
       return world.findOrder('example');
     })
     .toMatchObject({ refunded_amount: 2, refunds: [{ refund_id: 'r-1', provider_refund_id: 're-0' }] });

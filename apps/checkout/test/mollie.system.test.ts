@@ -190,7 +190,8 @@ test('a refund is requested once and stays pending until Mollie has made it, and
   mollie.misbehave('POST /payments/{id}/refunds', 'effect without response', '500');
   const reversals = async () => {
     world.refunds.forgetLists();
-    await world.refunds.run();
+    await world.refunds.makePending();
+    await world.refunds.reportListed();
     return world.findOrder('refunded');
   };
   const made = { refund_id: 'r-1', amount: 2.34, provider_refund_id: `re_${sessionId}_1` };

@@ -30,7 +30,8 @@ const expectReversals = (orderId: string, expected: object) =>
   expect
     .poll(async () => {
       world.refunds.forgetLists();
-      await world.refunds.run();
+      await world.refunds.makePending();
+      await world.refunds.reportListed();
       return world.findOrder(orderId);
     })
     .toMatchObject(expected);

@@ -99,6 +99,14 @@ test('a list can have more ids than a statement has parameters', async () => {
   expect(await world.store.findNoticed(connectionId, ids)).toEqual([expect.objectContaining({ attemptId })]);
 });
 
+test('an attempt that ended keeps the time of its next look, although lists repeat old changes', async () => {
+  const { attemptId, connectionId, sessionId } = await pay('listed-ended');
+  stripe.expire(sessionId);
+  const { dueAt } = (await world.advance(attemptId)) ?? {};
+  await world.store.makeDue(connectionId, [attemptId, sessionId]);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED', looks: 1, dueAt });
+});
+
 test.each([
   ['effect without response', 'RECORDED'],
   ['500', 'RECORDED'],

@@ -36,7 +36,7 @@ export async function* comparePayments(
   { store, gateway, providers, accountOf }: Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>,
   { connectionId, provider }: Pick<Connection, 'connectionId' | 'provider'>,
   since: Date,
-  isStopped: () => boolean = () => false,
+  signal?: AbortSignal,
 ): AsyncGenerator<Difference> {
   const history = providers.get(provider)?.history;
   if (history === undefined) return;
@@ -60,12 +60,12 @@ export async function* comparePayments(
   // The provider's clock may differ.
   const listedSince = new Date(since.getTime() - settledMs);
   for await (const item of history(await accountOf(connectionId), listedSince)) {
-    if (isStopped()) return;
+    if (signal?.aborted) return;
     if (listed.push(item) >= atOnce) yield* compareListed();
   }
   yield* compareListed();
   for await (const attempt of store.recordedSince(connectionId, since)) {
-    if (isStopped()) return;
+    if (signal?.aborted) return;
     const { attemptId, orderId, paymentId } = attempt;
     const order = await gateway.resolve(attempt.orderToken);
     const difference = !known.has(attemptId)

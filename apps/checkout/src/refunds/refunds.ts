@@ -2,15 +2,14 @@ import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/a
 import { unlessRefused } from '../attempts/life.ts';
 import { overlapMs } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
-import { inBackground } from '../providers/paced.ts';
 import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 
 type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
 
-/** How often pending refunds are listed. */
-const everyMs = 5_000;
+/** The pause after the first error of a refund. */
+const pauseMsMin = 5_000;
 
 /** How often the providers' lists of refunds and disputes are read. */
 const listEveryMs = 60_000;
@@ -19,11 +18,11 @@ const listEveryMs = 60_000;
 const pauseMsMax = 600_000;
 
 /**
- * Makes the refunds that merchants request, and reports refunds and disputes of the providers, until it is stopped. A
+ * Returns the jobs that make the refunds that merchants request, and report refunds and disputes of the providers. A
  * refund whose response was lost is found by its metadata before it is sent again, and one process works on a payment at
  * a time.
  */
-export function startRefunds(deps: RefundDeps) {
+export function createRefunds(deps: RefundDeps) {
   const { store, gateway, providers, accountOf, logger } = deps;
   const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
   const listed = new Map<string, number>();
@@ -84,16 +83,15 @@ export function startRefunds(deps: RefundDeps) {
         await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
           withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
         );
-        pauses.set(key, { pauseMs: everyMs / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
+        pauses.set(key, { pauseMs: pauseMsMin / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
       } catch (error) {
-        const pauseMs = Math.min((pause?.pauseMs ?? everyMs / 2) * 2, pauseMsMax);
+        const pauseMs = Math.min((pause?.pauseMs ?? pauseMsMin / 2) * 2, pauseMsMax);
         pauses.set(key, { pauseMs, untilMs: Date.now() + pauseMs });
         logger.warn({ attempt_id: attempt.attemptId, error: errorCode(error) }, 'a refund waits');
       }
     }
   };
 
-  /** Reports the refunds and disputes that the providers list, such as those that were made at the provider. */
   const reportListed = async () => {
     for (const { connectionId, provider, listedUntil } of await store.listConnections()) {
       const reversed = providers.get(provider)?.reversed;
@@ -113,31 +111,12 @@ export function startRefunds(deps: RefundDeps) {
     }
   };
 
-  let running: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-  const run = async () => {
-    await makePending();
-    await reportListed();
-  };
-  const next = () => {
-    running = inBackground(run)
-      .catch((error: unknown) => logger.warn({ error: errorCode(error) }, 'refunds wait'))
-      .then(() => {
-        if (!isStopped) timer = setTimeout(next, everyMs);
-      });
-  };
-  timer = setTimeout(next, everyMs);
   return {
-    /** Makes all pending refunds, and reports what the providers list. */
-    run,
+    /** Makes the refunds that merchants requested, and reports the results. */
+    makePending,
+    /** Reports the refunds and disputes that the providers list, such as those that were made at the provider. */
+    reportListed,
     /** Reads the providers' lists in the next run. */
     forgetLists: () => listed.clear(),
-    /** Stops it, after the refund that it is working on. */
-    async stop(): Promise<void> {
-      isStopped = true;
-      clearTimeout(timer);
-      await running;
-    },
   };
 }

@@ -1,6 +1,4 @@
 import { open } from 'node:fs/promises';
-import { setInterval } from 'node:timers/promises';
-import type { Logger } from '@order-gateway/runtime/logger';
 import { messageOf } from '@order-gateway/runtime/process';
 import { amountOf, type Gateway, OrderStatus, paymentRefusals } from '../gateway/gateway.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
@@ -33,9 +31,6 @@ export interface ImportDeps {
 const claimSeconds = 60;
 
 const waitingAtOnce = 100;
-
-/** How often credits that wait for the end of another payment are reported again. */
-const waitingEveryMs = 60_000;
 
 /** Opens the import of statements. */
 export function openImport(deps: ImportDeps) {
@@ -131,16 +126,6 @@ export function openImport(deps: ImportDeps) {
 
     /** Reports the credits that wait for the end of another payment. */
     reportWaiting,
-
-    /** Reports the waiting credits once a minute until the signal. */
-    async reportUntil(signal: AbortSignal, logger: Logger): Promise<void> {
-      try {
-        for await (const _ of setInterval(waitingEveryMs, undefined, { signal }))
-          await reportWaiting().catch((err: unknown) => logger.warn({ err }, 'transfers could not be reported'));
-      } catch (error) {
-        if (!signal.aborted) throw error;
-      }
-    },
   };
 }
 

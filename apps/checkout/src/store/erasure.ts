@@ -1,11 +1,7 @@
-import { setInterval } from 'node:timers/promises';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { sql } from 'drizzle-orm';
 import { attempts, auditLog, calls, credits } from './schema.ts';
 import type { Store } from './store.ts';
-
-/** How often old data is erased. */
-const eraseEveryMs = 3_600_000;
 
 /** A statement erases at most this many rows, so that it locks none for long. */
 const rowsMax = 10_000;
@@ -52,18 +48,13 @@ export function openErasure({ run }: Pick<Store, 'run'>) {
       return erased?.count ?? 0;
     },
 
-    /** Erases what is older than a number of days, once an hour until the signal. */
-    async eraseUntil(signal: AbortSignal, days: number, logger: Logger): Promise<void> {
-      const eraseAndLog = async () => {
+    /** Erases what is older than a number of days, and logs how much. */
+    async eraseAndLog(days: number, logger: Logger): Promise<void> {
+      try {
         const count = await erase(days);
         if (count > 0) logger.info({ count, days }, 'erased old data');
-      };
-      const report = (err: unknown) => logger.error({ err }, 'old data could not be erased');
-      try {
-        await eraseAndLog().catch(report);
-        for await (const _ of setInterval(eraseEveryMs, undefined, { signal })) await eraseAndLog().catch(report);
-      } catch (error) {
-        if (!signal.aborted) throw error;
+      } catch (err) {
+        logger.error({ err }, 'old data could not be erased');
       }
     },
   };

@@ -11,6 +11,7 @@ import {
   inArray,
   isNull,
   lte,
+  ne,
   or,
   type SQL,
   type SQLWrapper,
@@ -48,6 +49,18 @@ const pageLength = 500;
 export const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
 
 const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
+
+/** Whether an attempt of a connection has one of these ids, or its session or payment has. */
+const isNoticed = (connectionId: string, ids: readonly string[]): SQL | undefined =>
+  and(
+    eq(attempts.connectionId, connectionId),
+    or(
+      // One parameter, because a statement has at most 65,535, and a provider's list has any length.
+      ...[attempts.attemptId, attempts.sessionId, attempts.paymentId].map(
+        (column) => sql`${column} = any(${arrayLiteral(ids, (id) => id)}::text[])`,
+      ),
+    ),
+  );
 
 /** Runs statements. `first` returns the first row. */
 interface Run {
@@ -112,22 +125,7 @@ function findAttempts({ run, first }: Run) {
 
     /** Returns the attempts that a notice is about, by their ids or those of their sessions or payments. */
     findNoticed: (connectionId: string, ids: readonly string[]) =>
-      run((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(
-            and(
-              eq(attempts.connectionId, connectionId),
-              or(
-                // One parameter, because a statement has at most 65,535, and a provider's list has any length.
-                ...[attempts.attemptId, attempts.sessionId, attempts.paymentId].map(
-                  (column) => sql`${column} = any(${arrayLiteral(ids, (id) => id)}::text[])`,
-                ),
-              ),
-            ),
-          ),
-      ),
+      run((db) => db.select().from(attempts).where(isNoticed(connectionId, ids))),
 
     /** Returns the recorded attempts of a connection since a time. */
     async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
@@ -274,6 +272,18 @@ function scheduleWork({ run }: Run) {
           )
           .orderBy(asc(attempts.dueAt))
           .limit(limit),
+      ),
+
+    /**
+     * Makes the attempts due that a provider's list mentions, by their ids or those of their sessions or payments. An
+     * attempt that ended keeps the time of its next look, because lists repeat old changes.
+     */
+    makeDue: (connectionId: string, ids: readonly string[]) =>
+      run((db) =>
+        db
+          .update(attempts)
+          .set({ dueAt: sql`now()` })
+          .where(and(isNoticed(connectionId, ids), gt(attempts.dueAt, sql`now()`), ne(attempts.state, 'ENDED'))),
       ),
 
     /**
