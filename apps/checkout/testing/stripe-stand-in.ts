@@ -54,6 +54,11 @@ const added: Readonly<Record<string, object>> = {
 
 const seconds = () => Math.floor(Date.now() / 1_000);
 
+let count = 0;
+
+/** Returns an identifier that no other account has either, as Stripe's are. */
+const newId = (prefix: string) => `${prefix}_${++count}`;
+
 /**
  * Creates a stand-in of Stripe that keeps its state, checks every request against Stripe's OpenAPI document, honours
  * idempotency keys, signs webhooks with Stripe's SDK, and misbehaves on demand. It is ours, so it proves only our own
@@ -76,8 +81,6 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     has_more: false,
     data: items.filter(({ payment_intent }) => payment_intent === intent).toReversed(),
   });
-  let count = 0;
-  const newId = (prefix: string) => `${prefix}_${++count}`;
   const intentOf = (id: string) =>
     [...sessions.values()].map(({ payment_intent: intent }) => intent).find((intent) => intent?.id === id);
   const record = (type: string, object: object) => {
