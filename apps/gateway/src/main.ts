@@ -106,9 +106,9 @@ async function startAll(
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
-    const { losesOrdersBy, withheldSettings, hasCitus } = await announceWait(
+    const { losesOrdersBy, withheldSettings, hasCitus, smallWorkers } = await announceWait(
       database.awaited,
-      inspectServer(database.url),
+      inspectServer(database.url, config.workers),
     ).catch((error) => {
       throw unusable(database.url, error);
     });
@@ -116,6 +116,8 @@ async function startAll(
       logger.warn({ off: losesOrdersBy }, 'the database server can lose acknowledged orders');
     if (Object.keys(withheldSettings).length > 0)
       logger.warn({ settings: withheldSettings }, 'the pooler ignores settings: set them with ALTER ROLE');
+    if (Object.keys(smallWorkers).length > 0)
+      logger.warn({ workers: smallWorkers }, 'workers of Citus accept too few connections: raise max_connections');
     const secretsKeys = await findSecretsKeys(config);
     // The merchant is created before the ports are opened, because an error must not end a gateway that is ready.
     const demoMerchant =

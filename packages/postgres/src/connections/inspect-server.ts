@@ -17,6 +17,12 @@ const applicationName = 'order-gateway start';
 /** How often a start looks for the end of the server's recovery. */
 const recoveryPollMs = 500;
 
+/**
+ * The maximum number of connections that a process uses on each worker of Citus. Each of its sessions for merchants of
+ * a worker uses one, and so does each session for all merchants.
+ */
+export const workerConnectionsMax = 20;
+
 type Settings = Readonly<Record<string, string>>;
 
 /**
@@ -36,10 +42,10 @@ export async function awaitRecovery(url: string): Promise<void> {
 }
 
 /**
- * Queries what the gateway must know about its database server when it starts. Rejects with an error without values,
- * for example if the gateway can't work behind the pooler.
+ * Queries what the processes of a gateway must know about their database server when they start. Rejects with an error
+ * without values, for example if they can't work behind the pooler.
  */
-export async function inspectServer(url: string) {
+export async function inspectServer(url: string, processes = 1) {
   const { session, isShared } = await inspectSessions(url);
   if (isShared) await requireSharedStatements(url);
   // Settings of a shared session that were not made for it may be those of another connection.
@@ -61,7 +67,21 @@ export async function inspectServer(url: string) {
     withheldSettings: Object.fromEntries(differing),
     /** Whether the database may be distributed over several servers. */
     hasCitus: session.hasCitus,
+    /** The workers of Citus that accept fewer connections than the processes can use, with that number. */
+    smallWorkers: session.hasCitus ? await findSmallWorkers(url, processes * workerConnectionsMax) : {},
   };
+}
+
+/** Finds the workers that accept fewer connections. One that can't be reached does not prevent a start. */
+async function findSmallWorkers(url: string, connections: number): Promise<Readonly<Record<string, number>>> {
+  const readAccepted = `select current_setting('max_connections')::int - sum(setting::int) from pg_settings
+    where name in ('superuser_reserved_connections', 'reserved_connections')`;
+  const query = sql`select nodename || ':' || nodeport as worker, result::int as accepted
+    from run_command_on_workers(${readAccepted}) where case when success then result::int end < ${connections}`;
+  const workers = await withConnection({ url, applicationName }, ({ db, run }) =>
+    run(() => db.execute<{ worker: string; accepted: number }>(query)),
+  ).catch(() => []);
+  return Object.fromEntries(workers.map(({ worker, accepted }) => [worker, accepted]));
 }
 
 /**

@@ -15,7 +15,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
-import { inspectServer } from '../../src/connections/inspect-server.ts';
+import { inspectServer, workerConnectionsMax } from '../../src/connections/inspect-server.ts';
 import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
@@ -69,6 +69,15 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await migrateDatabase(database.url);
     await requireSchema(gatewayUrl());
     expect(await inspectServer(gatewayUrl())).toMatchObject({ hasCitus: true });
+  });
+
+  test('a start names the workers that accept fewer connections than its processes can use', async () => {
+    // Of 200 connections, 3 are reserved for superusers.
+    const accepted = 197;
+    const fitting = Math.floor(accepted / workerConnectionsMax);
+    expect(await inspectServer(gatewayUrl(), fitting)).toMatchObject({ smallWorkers: {} });
+    const workers = cluster.workers.map(({ port }) => [`127.0.0.1:${port}`, accepted]);
+    expect((await inspectServer(gatewayUrl(), fitting + 1)).smallWorkers).toEqual(Object.fromEntries(workers));
   });
 
   test('while a worker is down, a new process creates orders of merchants on other servers', async () => {
@@ -401,7 +410,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(kindsOf(await Promise.all(waiting))).toEqual(['found', 'changed']);
   });
 
-  test('one process uses at most 30 connections of a worker', async () => {
+  test('one process uses at most the documented number of connections of a worker', async () => {
     const options = { url: gatewayUrl(), isDistributed: true, patience: testPatience };
     const [store, deliveries, management] = [
       openOrderStore(options),
@@ -430,7 +439,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
       );
       const ofProcess = connections.filter(({ pid }) => pids.has(Number(pid)));
       expect(ofProcess.length).toBeGreaterThan(0);
-      expect(ofProcess.length).toBeLessThanOrEqual(30);
+      expect(ofProcess.length).toBeLessThanOrEqual(workerConnectionsMax);
     }
   });
 
