@@ -21,19 +21,18 @@ export function wellKnownRoutes(app: FastifyInstance, deps: WellKnownDeps): void
   const icon = readFileSync(new URL('./favicon.ico', import.meta.url));
   const config = { operation: 'WellKnown' };
   const cached = { 'cache-control': 'max-age=86400', 'x-content-type-options': 'nosniff' };
-  app.get('/favicon.ico', { config }, async ({ call }, reply) => {
-    call.succeed('ok');
-    return reply.headers(cached).type('image/x-icon').send(icon);
-  });
-  app.get('/robots.txt', { config }, async ({ call }, reply) => {
-    call.succeed('ok');
-    return reply.headers(cached).type('text/plain; charset=utf-8').send(robots);
-  });
-  app.get('/.well-known/security.txt', { config }, async ({ call }, reply) => {
-    if (deps.securityContact === undefined) return sendFailure(reply, { kind: 'not_found' }, deps);
-    call.succeed('ok');
+  const serve = (path: string, type: string, read: () => Buffer | string | undefined) =>
+    app.get(path, { config }, async ({ call }, reply) => {
+      const content = read();
+      if (content === undefined) return sendFailure(reply, { kind: 'not_found' }, deps);
+      call.succeed('ok');
+      return reply.headers(cached).type(type).send(content);
+    });
+  serve('/favicon.ico', 'image/x-icon', () => icon);
+  serve('/robots.txt', 'text/plain; charset=utf-8', () => robots);
+  serve('/.well-known/security.txt', 'text/plain; charset=utf-8', () => {
+    if (deps.securityContact === undefined) return undefined;
     const expires = new Date(deps.now() + securityTextDays * dayMs).toISOString();
-    const text = `Contact: ${deps.securityContact}\nExpires: ${expires}\nPreferred-Languages: en\n`;
-    return reply.headers(cached).type('text/plain; charset=utf-8').send(text);
+    return `Contact: ${deps.securityContact}\nExpires: ${expires}\nPreferred-Languages: en\n`;
   });
 }

@@ -2,7 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { Managed, MerchantManagement } from '@order-gateway/domain/management';
-import { missing } from '@order-gateway/domain/requests';
+import { missing, notString } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
@@ -63,7 +63,7 @@ export function readId(members: Members, field: string, form: RegExp, kind: Reso
     return failed({ kind: 'invalid_request', errors: [{ field, ...missing }] });
   }
   if (typeof value !== 'string') {
-    return failed({ kind: 'invalid_request', errors: [{ field, code: 'wrong_type', message: 'must be a string' }] });
+    return failed({ kind: 'invalid_request', errors: [{ field, ...notString }] });
   }
   return form.test(value) ? success(value) : failed(notFound(kind));
 }

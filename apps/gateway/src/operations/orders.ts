@@ -8,6 +8,7 @@ import {
   decideManualPayment,
   expiryOfNewOrder,
   expiryRangeError,
+  formatOptionalTime,
   formatTime,
   isManual,
   newOrder,
@@ -21,6 +22,7 @@ import {
   parseOrderList,
   parseOrderLookupKey,
   type RefusedPayment,
+  refundedAtOf,
   reportableUntil,
 } from '@order-gateway/domain/orders';
 import { type ManualPaymentInput, parseManualPayment } from '@order-gateway/domain/payments';
@@ -28,7 +30,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
-import { createRefund, refundedTime, reversalMembers } from './refunds.ts';
+import { createRefund, reversalMembers } from './refunds.ts';
 import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
 
@@ -227,16 +229,16 @@ export function orderRecord(order: Order, mode: MerchantMode, { baseUrl, lateDay
     order_currency: fields.order_currency,
     order_note: fields.order_note,
     service_type: fields.service_type,
-    order_expires_at: formatOptional(order.expiresAtMs),
-    paid_at: formatOptional(payment?.paidAtMs ?? null),
+    order_expires_at: formatOptionalTime(order.expiresAtMs),
+    paid_at: formatOptionalTime(payment?.paidAtMs ?? null),
     payment_id: payment?.paymentId,
     payment_method: isManual(order) ? 'manual' : undefined,
-    cancelled_at: formatOptional(order.cancelledAtMs),
-    payment_in_progress_until: formatOptional(lease?.isLive ? lease.endsAtMs : null),
+    cancelled_at: formatOptionalTime(order.cancelledAtMs),
+    payment_in_progress_until: formatOptionalTime(lease?.isLive ? lease.endsAtMs : null),
     refused_payments:
       refusedPayments.length === 0 ? undefined : refusedPayments.map((refused) => refusedPaymentRecord(order, refused)),
     ...reversalMembers(order),
-    payable_until: formatOptional(order.orderStatus === 'EXPIRED' ? reportableUntil(order, lateDays()) : null),
+    payable_until: formatOptionalTime(order.orderStatus === 'EXPIRED' ? reportableUntil(order, lateDays()) : null),
     metadata: order.metadata ?? undefined,
   };
 }
@@ -250,10 +252,6 @@ function refusedPaymentRecord(order: Order, refused: RefusedPayment) {
     paid_at: formatTime(paidAtMs),
     code,
     refused_at: formatTime(refusedAtMs),
-    refunded_at: refundedTime(order, refused),
+    refunded_at: formatOptionalTime(refundedAtOf(order, refused)),
   };
-}
-
-function formatOptional(ms: number | null): string | undefined {
-  return ms === null ? undefined : formatTime(ms);
 }

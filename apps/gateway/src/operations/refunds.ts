@@ -10,6 +10,7 @@ import {
   decideRefund,
   decideReportedDispute,
   decideReportedRefund,
+  formatOptionalTime,
   formatTime,
   isOfPayment,
   type Order,
@@ -18,8 +19,8 @@ import {
   type Refund,
   type RefusedPayment,
   type ReversalDecision,
-  refundedAtOf,
   refundedHundredths,
+  refundNamed,
   statusOf,
 } from '@order-gateway/domain/orders';
 import {
@@ -29,7 +30,7 @@ import {
   parseReportedRefund,
 } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
-import type { Caller, Deadline, Members } from '../calls/operation.ts';
+import { type Caller, type Deadline, type Members, outcomeOf, type Success } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import type { Handled, OperationDeps } from './service.ts';
 import { changeOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
@@ -58,9 +59,7 @@ export async function createRefund(
   );
   if (!changed.ok) return changed;
   const { order } = changed.value.found;
-  const refund = order.reversals.refunds.find(
-    (candidate) => candidate.reporterId === caller.account.id && candidate.refundId === refundId,
-  );
+  const refund = refundNamed(order, caller.account.id, refundId);
   const outcome = changed.value.replayed ? 'replayed' : 'created';
   return success({ body: { refund: refund && refundRecord(refund) }, outcome });
 }
@@ -138,7 +137,7 @@ async function record(
   orderToken: string,
   payment: Pick<Refund, 'paymentId'>,
   decide: (order: Order, refused: RefusedPayment | null, nowMs: number) => Result<Decision | ReversalDecision, Failure>,
-): Promise<Result<{ readonly order: Order; readonly outcome: 'ok' | 'replayed' }, Failure>> {
+): Promise<Result<{ readonly order: Order; readonly outcome: Success }, Failure>> {
   const token = parseOrderToken(orderToken);
   if (token === undefined) return failed(linkNotFound);
   const reported = { checkoutId: caller.account.id, paymentId: payment.paymentId };
@@ -149,7 +148,7 @@ async function record(
     ({ order, refused, nowMs }) => decide(order, refused, nowMs),
   );
   if (!changed.ok) return changed;
-  return success({ order: changed.value.found.order, outcome: changed.value.replayed ? 'replayed' : 'ok' });
+  return success({ order: changed.value.found.order, outcome: outcomeOf(changed.value) });
 }
 
 /** Builds the members of an order's record about refunds and disputes. Absent members are `undefined`. */
@@ -163,27 +162,13 @@ export function reversalMembers(order: Order) {
   };
 }
 
-/** Builds the member of a refused payment that says when the money was given back. */
-export function refundedTime(order: Order, payment: RefusedPayment): string | undefined {
-  const refundedAtMs = refundedAtOf(order, payment);
-  return refundedAtMs === null ? undefined : formatTime(refundedAtMs);
-}
-
 function refundRecord(refund: Refund) {
-  const { refundId, refundedAtMs, note, providerRefundId } = refund;
-  const { payment_id, amount, currency, status, reason, created_at, updated_at } = reversalRecord(refund);
   return {
-    refund_id: refundId,
-    payment_id,
-    amount,
-    currency,
-    status,
-    reason,
-    refund_note: note ?? undefined,
-    provider_refund_id: providerRefundId ?? undefined,
-    created_at,
-    updated_at,
-    refunded_at: refundedAtMs === null ? undefined : formatTime(refundedAtMs),
+    refund_id: refund.refundId,
+    ...reversalRecord(refund),
+    refund_note: refund.note ?? undefined,
+    provider_refund_id: refund.providerRefundId ?? undefined,
+    refunded_at: formatOptionalTime(refund.refundedAtMs),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { type EventType, eventTypes } from '../orders/order-states.ts';
-import { type FieldError, textError } from '../requests/field-rules.ts';
+import { type FieldError, notString, textError } from '../requests/field-rules.ts';
 import {
   cursorOf,
   knownParameters,
@@ -49,10 +49,7 @@ function readTypes(value: unknown, errors: FieldError<string>[]): readonly Event
 /** Reads the filter by order_id. */
 export function readOrderId(value: unknown, errors: FieldError<string>[]): string | undefined {
   if (value === undefined) return undefined;
-  const broken =
-    typeof value === 'string'
-      ? textError(fieldRules.order_id, value)
-      : ({ code: 'wrong_type', message: 'must be a string' } as const);
+  const broken = typeof value === 'string' ? textError(fieldRules.order_id, value) : notString;
   if (broken !== undefined) errors.push({ field: 'order_id', ...broken });
   return typeof value === 'string' ? value : undefined;
 }

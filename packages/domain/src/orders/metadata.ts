@@ -1,4 +1,11 @@
-import { characterError, type FieldError, type TextRule, textError, textRule } from '../requests/field-rules.ts';
+import {
+  characterError,
+  type FieldError,
+  notString,
+  type TextRule,
+  textError,
+  textRule,
+} from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** A merchant's own data for an order: strings by key, sorted by key. */
@@ -48,7 +55,7 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
     if (!metadataKeyPattern.test(key)) continue;
     const field = `metadata.${key}` as const;
     if (typeof text !== 'string') {
-      errors.push({ field, code: 'wrong_type', message: 'must be a string' });
+      errors.push({ field, ...notString });
       continue;
     }
     bytes += key.length + utf8.encode(text).length;

@@ -12,6 +12,7 @@ import type {
   RefusalCode,
   RefusedPayment,
 } from './order.ts';
+import { isOfPayment } from './reversals.ts';
 
 /** The types of events: one per state change, one for a refused payment, and those of refunds and disputes. */
 export const eventTypes = [
@@ -231,7 +232,7 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
   const expiryMs = expiryOf(order);
   const { checkoutId, paymentId, paidOn, amount, currency, refused, lateDays: days = lateDays.byDefault } = payment;
   const isExact = payment.amount === fields.order_amount && payment.currency === fields.order_currency;
-  if (order.payment !== null && isSamePayment(order.payment, payment)) {
+  if (order.payment !== null && isOfPayment(payment, order.payment)) {
     return isExact && isSameTime(payment, order.payment)
       ? success({ kind: 'replayed' })
       : failed({ kind: 'payment_id_conflict' });
@@ -311,10 +312,20 @@ function paidRangeError(
     const message = `must be from the day before the creation of the order to ${paidOnAheadDays} days from now`;
     return { field: 'paid_on', code: 'out_of_range', message };
   }
-  if (paidAtMs >= createdAtMs - paidAtToleranceMs && paidAtMs <= nowMs + paidAtToleranceMs) return undefined;
+  return reportedRangeError('paid_at', paidAtMs, createdAtMs, nowMs);
+}
+
+/** Returns the error of a reported time that lies before the creation of its order, or in the future. */
+export function reportedRangeError<Field extends string>(
+  field: Field,
+  reportedMs: number,
+  createdAtMs: number,
+  nowMs: number,
+): FieldError<Field> | undefined {
+  if (reportedMs >= createdAtMs - paidAtToleranceMs && reportedMs <= nowMs + paidAtToleranceMs) return undefined;
   const message =
     'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
-  return { field: 'paid_at', code: 'out_of_range', message };
+  return { field, code: 'out_of_range', message };
 }
 
 /** Whether a payment is reported again with the same date, or with the same time if it was reported with one. */
@@ -334,10 +345,6 @@ function clamp(value: number, min: number, max: number): number {
 
 /** The attempts of an order that has reached a final status. */
 const withoutAttempts = { lease: null, endedAttempts: [] } as const;
-
-function isSamePayment(paid: OrderPayment, { checkoutId, paymentId }: OrderPayment): boolean {
-  return paid.paymentId === paymentId && paid.checkoutId === checkoutId;
-}
 
 function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {
   switch (order.orderStatus) {

@@ -171,3 +171,8 @@ export function newOrder(
 export function formatTime(ms: number): string {
   return `${isoTime(ms).slice(0, -1)}+00:00`;
 }
+
+/** Formats a time as {@link formatTime} does; `undefined` if there is none. */
+export function formatOptionalTime(ms: number | null): string | undefined {
+  return ms === null ? undefined : formatTime(ms);
+}

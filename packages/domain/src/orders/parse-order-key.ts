@@ -1,6 +1,6 @@
 import type { Failure } from '../failure.ts';
 import { missing } from '../requests/check-field.ts';
-import type { BrokenRule } from '../requests/field-rules.ts';
+import { type BrokenRule, notString } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
 /** One of the two ids that identify an order of a merchant. */
@@ -25,9 +25,7 @@ export function parseOrderKey(
   const hasOrderId = orderId !== undefined && orderId !== null;
   if (id === undefined || id === null) {
     if (typeof orderId === 'string') return success({ by: 'order_id', orderId });
-    const error: BrokenRule = hasOrderId
-      ? { code: 'wrong_type', message: 'must be a string' }
-      : { ...missing, message: 'or service_order_id is required' };
+    const error: BrokenRule = hasOrderId ? notString : { ...missing, message: 'or service_order_id is required' };
     return failed({ kind: 'invalid_order', errors: [{ field: 'order_id', ...error }] });
   }
   const isInteger =
@@ -58,6 +56,6 @@ export function parseOrderLookupKey(
   if (typeof paymentId === 'string' && !hasId) return success({ by: 'payment_id', paymentId });
   const error: BrokenRule = hasId
     ? { code: 'not_allowed', message: 'must not be sent together with order_id or service_order_id' }
-    : { code: 'wrong_type', message: 'must be a string' };
+    : notString;
   return failed({ kind: 'invalid_request', errors: [{ field: 'payment_id', ...error }] });
 }

@@ -7,6 +7,7 @@ import {
   knownParameters,
   type ListInput,
   type ParsedList,
+  readChoice,
   readCursor,
   readLimit,
   readTime,
@@ -33,14 +34,9 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
     'limit',
     'cursor',
   ]);
-  const status = orderStatuses.find((known) => known === values.status);
-  if (values.status !== undefined && status === undefined) {
-    errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${orderStatuses.join(', ')}` });
-  }
-  const currency = readCurrency(values.currency, errors);
   const filter = {
-    status,
-    currency,
+    status: readChoice('status', values.status, { values: orderStatuses }, errors),
+    currency: readChoice('currency', values.currency, fieldRules.order_currency, errors),
     createdFromMs: readTime('created_from', values.created_from, errors),
     createdToMs: readTime('created_to', values.created_to, errors),
     metadata: readMetadata(values.metadata, errors),
@@ -57,13 +53,6 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
     filter: { ...filter, after, limit },
     cursorAfter: ({ createdAtMs, serviceOrderId }) => cursorOf(scope, createdAtMs, serviceOrderId),
   });
-}
-
-function readCurrency(value: unknown, errors: FieldError<string>[]): string | undefined {
-  const { values, message } = fieldRules.order_currency;
-  const currency = values.find((code) => code === value);
-  if (value !== undefined && currency === undefined) errors.push({ field: 'currency', code: 'not_allowed', message });
-  return currency;
 }
 
 /** Reads the pairs of a filter. A pair with an empty value is ignored. */

@@ -4,8 +4,8 @@ import type { AmountHundredths } from '../money/money.ts';
 import { checkPrecision } from '../requests/check-field.ts';
 import { failed, type Result, success } from '../result.ts';
 import type { Dispute, DisputeStatus, Order, OrderPayment, Refund, RefundStatus, RefusedPayment } from './order.ts';
-import { type EventType, paidAtToleranceMs, type ReversalChange, type ReversalDecision } from './order-states.ts';
-import { isOfPayment, refundableHundredths, refundedAtOf, statusOf } from './reversals.ts';
+import { type EventType, type ReversalChange, type ReversalDecision, reportedRangeError } from './order-states.ts';
+import { isOfPayment, refundableHundredths, refundedAtOf, refundNamed, statusOf } from './reversals.ts';
 
 /** A refund that a merchant requests. */
 export interface RequestedRefund {
@@ -69,8 +69,7 @@ export function decideRefund(
 ): Outcome {
   const { merchantId, payment, fields, reversals } = order;
   if (payment === null) return failed({ kind: 'order_not_paid' });
-  const own = reversals.refunds.filter(({ reporterId }) => reporterId === merchantId);
-  const existing = own.find((refund) => refund.refundId === refundId);
+  const existing = refundNamed(order, merchantId, refundId);
   if (existing !== undefined) {
     const isSame = amount === undefined || amount === existing.amount;
     return isSame ? success({ kind: 'replayed' }) : failed({ kind: 'refund_id_conflict' });
@@ -81,6 +80,7 @@ export function decideRefund(
     return failed({ kind: 'invalid_request', errors: [{ field: 'refund_amount', ...tooPrecise }] });
   }
   const refundable = refundableHundredths(order);
+  const own = reversals.refunds.filter(({ reporterId }) => reporterId === merchantId);
   if ((amount ?? 1n) > refundable || own.length >= refundsMax) return failed({ kind: 'refund_exceeds_payment' });
   const { checkoutId, paymentId } = payment;
   const isSimulated = checkoutId === null;
@@ -122,17 +122,21 @@ export function decideReportedRefund(
   if (tooPrecise !== undefined) {
     return failed({ kind: 'invalid_request', errors: [{ field: 'amount', ...tooPrecise }] });
   }
-  const rangeError = refundedRangeError(order, report.refundedAtMs, nowMs);
+  const rangeError =
+    report.refundedAtMs === null
+      ? undefined
+      : reportedRangeError('refunded_at', report.refundedAtMs, order.createdAtMs, nowMs);
   if (rangeError !== undefined) return failed({ kind: 'invalid_request', errors: [rangeError] });
   const existing = findReported(order, report);
   // A refund that is unknown although it names one of the merchant's, for example after a restored backup, is the
   // merchant's.
   const key =
-    refundId === null || hasRefund(order, order.merchantId, refundId)
+    refundId === null || refundNamed(order, order.merchantId, refundId) !== undefined
       ? { reporterId: checkoutId, refundId: providerRefundId ?? '' }
       : { reporterId: order.merchantId, refundId };
   // The id is empty if the report names a refund of another payment, and not by the provider's id.
-  const isTaken = existing === undefined && (key.refundId === '' || hasRefund(order, key.reporterId, key.refundId));
+  const isTaken =
+    existing === undefined && (key.refundId === '' || refundNamed(order, key.reporterId, key.refundId) !== undefined);
   if (isTaken || (existing ?? report).amount !== amount) return failed({ kind: 'refund_id_conflict' });
   const isIdNew = existing?.providerRefundId === null && providerRefundId !== null;
   // A refund that the provider knows fails only by the provider's id.
@@ -195,13 +199,8 @@ export function decideFailure(
   reason: string,
   nowMs: number,
 ): ReversalDecision | { readonly kind: 'not_pending' | 'known_to_provider' } {
-  const refund = order.reversals.refunds.find(
-    (candidate) =>
-      candidate.reporterId === order.merchantId &&
-      candidate.refundId === refundId &&
-      statusOf(candidate).status === 'PENDING',
-  );
-  if (refund === undefined) return { kind: 'not_pending' };
+  const refund = refundNamed(order, order.merchantId, refundId);
+  if (refund === undefined || statusOf(refund).status !== 'PENDING') return { kind: 'not_pending' };
   if (refund.providerRefundId !== null) return { kind: 'known_to_provider' };
   const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, nowMs) } as const];
   return changeTo(order, { refunds: [{ ...refund, history, reason }] });
@@ -233,20 +232,6 @@ function findReported({ merchantId, reversals }: Order, report: ReportedRefund):
       (providerRefundId === null || refund.providerRefundId === null) &&
       (statusOf(refund).status !== 'FAILED' || status === 'FAILED'),
   );
-}
-
-function hasRefund({ reversals }: Order, reporterId: AccountId, refundId: string): boolean {
-  return reversals.refunds.some((refund) => refund.reporterId === reporterId && refund.refundId === refundId);
-}
-
-function refundedRangeError({ createdAtMs }: Order, refundedAtMs: number | null, nowMs: number) {
-  const isInRange =
-    refundedAtMs === null ||
-    (refundedAtMs >= createdAtMs - paidAtToleranceMs && refundedAtMs <= nowMs + paidAtToleranceMs);
-  if (isInRange) return undefined;
-  const message =
-    'must be at the earliest 5 minutes before the creation of the order and at the latest 5 minutes from now';
-  return { field: 'refunded_at', code: 'out_of_range', message } as const;
 }
 
 function mayFollow(current: RefundStatus, next: RefundStatus): boolean {

@@ -1,4 +1,5 @@
-import type { DisputeStatus, Order, OrderPayment, RefusedPayment, Reversal, Reversals } from './order.ts';
+import type { AccountId } from '../accounts/account.ts';
+import type { DisputeStatus, Order, OrderPayment, Refund, RefusedPayment, Reversal, Reversals } from './order.ts';
 
 /** Returns the current status of a refund or dispute, and when it began. */
 export function statusOf<Status>({ history }: Pick<Reversal<Status>, 'history'>) {
@@ -34,6 +35,11 @@ export function isOfPayment(
   payment: Pick<OrderPayment, 'checkoutId' | 'paymentId'> | null,
 ): boolean {
   return payment !== null && paymentId === payment.paymentId && checkoutId === payment.checkoutId;
+}
+
+/** Returns the refund that an account requested or reported under an id. An account has one refund of each id. */
+export function refundNamed({ reversals }: Order, reporterId: AccountId, refundId: string): Refund | undefined {
+  return reversals.refunds.find((refund) => refund.reporterId === reporterId && refund.refundId === refundId);
 }
 
 /** Returns how much of the order's payment was given back by refunds that succeeded. */

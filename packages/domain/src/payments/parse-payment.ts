@@ -1,7 +1,7 @@
 import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
-import { type BrokenRule, type FieldError, type TextRule, textRule } from '../requests/field-rules.ts';
+import { type BrokenRule, type FieldError, notString, type TextRule, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 
@@ -116,7 +116,7 @@ export function parseLinkToken(input: PaymentInput): Result<string, readonly Fie
 function checkToken(value: unknown) {
   const token = absentIfEmpty(value);
   if (token === undefined || token === null) return missing;
-  return typeof token === 'string' ? token : ({ code: 'wrong_type', message: 'must be a string' } as const);
+  return typeof token === 'string' ? token : notString;
 }
 
 /** Checks the time and the date of a payment, exactly one of which must be sent. */

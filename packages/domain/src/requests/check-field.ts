@@ -10,7 +10,7 @@ import {
   NumberText,
   parseAmount,
 } from '../money/money.ts';
-import { type BrokenRule, type FieldError, type FieldRule, textError } from './field-rules.ts';
+import { type BrokenRule, type FieldError, type FieldRule, notString, textError } from './field-rules.ts';
 
 /** The error of a required field that is absent. */
 export const missing: BrokenRule = { code: 'missing', message: 'is required' };
@@ -27,7 +27,7 @@ export function checkField(rule: FieldRule, value: unknown): string | AmountHund
     return rule.kind === 'text' && !rule.required ? '' : missing;
   }
   if (rule.kind === 'amount') return checkAmount(value);
-  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  if (typeof value !== 'string') return notString;
   if (rule.kind === 'text') return textError(rule, value) ?? value;
   return rule.values.includes(value) ? value : { code: 'not_allowed', message: rule.message };
 }

@@ -31,6 +31,9 @@ export interface FieldError<Name extends string = string> {
 /** The rule that a value breaks. */
 export type BrokenRule = Omit<FieldError, 'field'>;
 
+/** The error of a value that is not a text. */
+export const notString = { code: 'wrong_type', message: 'must be a string' } as const satisfies BrokenRule;
+
 /** The rule for a text field. Lengths are counted in Unicode code points. */
 export interface TextRule {
   readonly kind: 'text';

@@ -1,4 +1,4 @@
-import type { BrokenRule } from './field-rules.ts';
+import { type BrokenRule, notString } from './field-rules.ts';
 
 /** A time that is only stored and shown: the domain does no arithmetic with it. */
 // biome-ignore lint/style/noRestrictedGlobals: a type reads no clock
@@ -50,13 +50,20 @@ export function parseTime(text: string): number | undefined {
  * breaks.
  */
 export function checkTime(value: unknown): number | BrokenRule {
-  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  if (typeof value !== 'string') return notString;
   return parseTime(value) ?? { code: 'bad_format', message: timeMessage };
+}
+
+/** Returns a time of the years 1970 to 9999, as {@link checkTime} does. */
+export function checkUnixTime(value: unknown): number | BrokenRule {
+  const time = checkTime(value);
+  if (typeof time === 'object' || (time >= 0 && time <= timeMaxMs)) return time;
+  return { code: 'out_of_range', message: 'must be in the years 1970 to 9999' };
 }
 
 /** Returns the beginning of a date such as `2026-11-20` in UTC, as {@link checkTime} does. */
 export function checkDate(value: unknown): number | BrokenRule {
-  if (typeof value !== 'string') return { code: 'wrong_type', message: 'must be a string' };
+  if (typeof value !== 'string') return notString;
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(value) ? parseTime(`${value}T00:00Z`) : undefined;
   return ms ?? { code: 'bad_format', message: 'must be a date, such as 2026-11-20' };
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { failed, type Result, success } from '../result.ts';
 import type { FieldError } from './field-rules.ts';
-import { checkTime, timeMaxMs } from './iso-time.ts';
+import { checkUnixTime } from './iso-time.ts';
 
 /** The maximum and default number of items on a page. */
 export const pageLimit = { max: 100, byDefault: 20 } as const;
@@ -37,13 +37,24 @@ export function knownParameters<Name extends string>(input: ListInput, names: re
   return { values, errors };
 }
 
+/** Reads a parameter that must be one of the values. `message` states them. */
+export function readChoice<Value extends string>(
+  field: string,
+  value: unknown,
+  { values, message = `must be one of ${values.join(', ')}` }: { values: readonly Value[]; message?: string },
+  errors: FieldError<string>[],
+): Value | undefined {
+  const choice = values.find((known) => known === value);
+  if (value !== undefined && choice === undefined) errors.push({ field, code: 'not_allowed', message });
+  return choice;
+}
+
 export function readTime(field: string, value: unknown, errors: FieldError<string>[]): number | undefined {
   if (value === undefined) return undefined;
   // An unencoded plus sign in a URL arrives as a space.
-  const time = checkTime(typeof value === 'string' ? value.replace(/ (?=\d\d:\d\d$)/, '+') : value);
-  if (typeof time === 'object') errors.push({ field, ...time });
-  else if (time >= 0 && time <= timeMaxMs) return time;
-  else errors.push({ field, code: 'out_of_range', message: 'must be in the years 1970 to 9999' });
+  const time = checkUnixTime(typeof value === 'string' ? value.replace(/ (?=\d\d:\d\d$)/, '+') : value);
+  if (typeof time === 'number') return time;
+  errors.push({ field, ...time });
   return undefined;
 }
 

@@ -1,2 +1,3 @@
+export { equalsSecret } from '../signed-text.ts';
 export * from './order-checksum.ts';
 export * from './return-url.ts';

@@ -1,10 +1,9 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { ChecksumMode } from '../accounts/account.ts';
 import type { Failure } from '../failure.ts';
 import { formatAmount } from '../money/money.ts';
 import type { OrderFields } from '../orders/order.ts';
 import type { OrderFieldName } from '../orders/order-fields.ts';
-import { joinEscaped, signaturePrefix, signText } from '../signed-text.ts';
+import { equalsSecret, joinEscaped, signaturePrefix, signText } from '../signed-text.ts';
 
 /** The prefix of a checksum that the gateway can verify. */
 export const checksumPrefix = signaturePrefix;
@@ -63,8 +62,6 @@ export function checksumFailure(fields: OrderFields, clientSecret: string, mode:
     } as const;
     return { kind: 'invalid_order', errors: [error] };
   }
-  const expected = Buffer.from(checksumOf(fields, clientSecret));
-  const given = Buffer.from(fields.order_checksum);
-  const isMatch = given.length === expected.length && timingSafeEqual(given, expected);
+  const isMatch = equalsSecret(fields.order_checksum, checksumOf(fields, clientSecret));
   return isMatch ? undefined : { kind: 'checksum_mismatch', canonicalText: canonicalText(fields) };
 }

@@ -1,6 +1,5 @@
-import { timingSafeEqual } from 'node:crypto';
 import type { Order } from '../orders/order.ts';
-import { joinEscaped, signText } from '../signed-text.ts';
+import { equalsSecret, joinEscaped, signText } from '../signed-text.ts';
 
 /** How a return URL is signed, so that the merchant can trust its order_status. */
 export interface ReturnSigning {
@@ -51,11 +50,7 @@ export function checkReturn(query: URLSearchParams, signing: ReturnSigning): Sig
   if (signature === null) return 'missing';
   const isRepeated = [...signedNames, 'signature'].some((name) => query.getAll(name).length !== 1);
   const values = signedNames.map((name) => query.get(name) ?? '');
-  const received = Buffer.from(signature);
-  const isSignedWith = (key: Uint8Array) => {
-    const expected = Buffer.from(signText(joinEscaped(values), key));
-    return received.length === expected.length && timingSafeEqual(received, expected);
-  };
+  const isSignedWith = (key: Uint8Array) => equalsSecret(signature, signText(joinEscaped(values), key));
   const isMatch = isSignedWith(secret) || (previousSecret !== undefined && isSignedWith(previousSecret));
   if (isRepeated || !isMatch) return 'wrong';
   return now - Number(query.get('signed_at')) <= toleranceSeconds ? 'valid' : 'too_old';

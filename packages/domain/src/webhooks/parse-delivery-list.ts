@@ -6,6 +6,7 @@ import {
   knownParameters,
   type ListInput,
   type ParsedList,
+  readChoice,
   readCursor,
   readLimit,
   scopeOf,
@@ -29,11 +30,10 @@ export function parseDeliveryList(
   input: ListInput,
 ): ParsedList<DeliveryListFilter, Pick<EventPosition, 'eventId'>> {
   const { values, errors } = knownParameters(input, ['id', 'status', 'order_id', 'limit', 'cursor']);
-  const status = deliveryStatuses.find((known) => known === values.status);
-  if (values.status !== undefined && status === undefined) {
-    errors.push({ field: 'status', code: 'not_allowed', message: `must be one of ${deliveryStatuses.join(', ')}` });
-  }
-  const filter = { status, orderId: readOrderId(values.order_id, errors) };
+  const filter = {
+    status: readChoice('status', values.status, { values: deliveryStatuses }, errors),
+    orderId: readOrderId(values.order_id, errors),
+  };
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf(`deliveries ${endpointId}`, merchantId, filter);
   const [after] = readCursor(values.cursor, scope, /^(evt_[0-9a-f]{32})$/, errors) ?? [];

@@ -1,7 +1,7 @@
 import { type EventType, eventTypes } from '../orders/order-states.ts';
 import { absentIfEmpty, checkField, errorsIn, missing } from '../requests/check-field.ts';
 import { type FieldError, urlRule } from '../requests/field-rules.ts';
-import { checkTime, timeMaxMs } from '../requests/iso-time.ts';
+import { checkUnixTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 import { allEventTypes, type EndpointStatus, endpointStatuses } from './webhook-endpoint.ts';
 
@@ -38,10 +38,8 @@ export function parseEndpoint(
  * UTC.
  */
 export function parseFailedSince(value: unknown): Result<number, readonly FieldError<string>[]> {
-  const time = isAbsent(value) ? missing : checkTime(value);
-  if (typeof time === 'object') return failed([{ field: 'failed_since', ...time }]);
-  if (time >= 0 && time <= timeMaxMs) return success(time);
-  return failed([{ field: 'failed_since', code: 'out_of_range', message: 'must be in the years 1970 to 9999' }]);
+  const time = isAbsent(value) ? missing : checkUnixTime(value);
+  return typeof time === 'number' ? success(time) : failed([{ field: 'failed_since', ...time }]);
 }
 
 function checkTypes(value: unknown) {

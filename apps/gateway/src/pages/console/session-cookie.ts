@@ -1,6 +1,7 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { consoleLimits, consoleTokenForm, hashSecret } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
+import { equalsSecret } from '@order-gateway/domain/signing';
 import { isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { type CookieOptions, parse, serialize } from 'hono/utils/cookie';
 import type { OpenIdSecrets } from './openid.ts';
@@ -96,11 +97,5 @@ export function formTokenOf(sessionToken: string): string {
 }
 
 export function isFormToken(sent: string | null, sessionToken: string): boolean {
-  return areEqual(sent ?? '', formTokenOf(sessionToken));
-}
-
-/** Whether a sent text equals a secret one. Takes a time that does not depend on the content of the secret. */
-export function areEqual(sent: string, expected: string): boolean {
-  const [sentBytes, expectedBytes] = [Buffer.from(sent), Buffer.from(expected)];
-  return sentBytes.length === expectedBytes.length && timingSafeEqual(sentBytes, expectedBytes);
+  return equalsSecret(sent ?? '', formTokenOf(sessionToken));
 }

@@ -1,8 +1,8 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { consoleLimits, consoleTokenForm, createConsoleToken } from '@order-gateway/domain/accounts';
+import { equalsSecret } from '@order-gateway/domain/signing';
 import type { SecretsKeys } from '@order-gateway/runtime/encryption';
 import { parse, serialize } from 'hono/utils/cookie';
-import { areEqual } from '../session-cookie.ts';
 
 /** Differs from the cookie of the merchants' console, because browsers send a host's cookies to all of its ports. */
 const cookieName = 'order-gateway-operator';
@@ -27,7 +27,7 @@ export function createOperatorAccess([key]: SecretsKeys, now = Date.now) {
     signIn(link: string): string | undefined {
       const content = link.slice(0, link.lastIndexOf('.'));
       const issuedMs = Number.parseInt(content, 10);
-      const isSigned = areEqual(link, `${content}.${signatureOf(key, content)}`);
+      const isSigned = equalsSecret(link, `${content}.${signatureOf(key, content)}`);
       const oldestMs = now() - consoleLimits.linkMs;
       if (!isSigned || issuedMs <= Math.max(oldestMs, startedMs) || usedLinks.has(content)) return undefined;
       for (const [used, usedMs] of usedLinks) if (usedMs <= oldestMs) usedLinks.delete(used);
