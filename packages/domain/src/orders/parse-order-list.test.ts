@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AccountId } from '../accounts/account.ts';
 import { parseEventList } from '../events/parse-event-list.ts';
+import { parseRefundList } from '../payments/parse-refund.ts';
 import type { ListInput } from '../requests/list-parameters.ts';
 import { parseOrderList } from './parse-order-list.ts';
 
@@ -88,10 +89,13 @@ describe('parseOrderList', () => {
     [{ createdAtMs: 1, serviceOrderId: Number.MAX_SAFE_INTEGER + 1 }, false],
     [{ createdAtMs: 1, serviceOrderId: 1e16 }, false],
     [{ createdAtMs: -1, serviceOrderId: 1 }, false],
-  ])('a cursor can hold the position %o: %s', (after, isPossible) => {
-    const list = parseOrderList(merchantId, {});
-    const cursor = list.ok ? list.value.cursorAfter(after) : '';
-    expect(errorsOf({ cursor })).toStrictEqual(isPossible ? [] : ['cursor bad_format']);
+  ])('a cursor of orders or refunds can hold the position %o: %s', (after, isPossible) => {
+    for (const parse of [parseOrderList, parseRefundList]) {
+      const list = parse(merchantId, {});
+      const cursor = list.ok ? list.value.cursorAfter(after) : '';
+      const failure = isPossible ? undefined : [{ field: 'cursor', code: 'bad_format' }];
+      expect(parse(merchantId, { cursor })).toMatchObject(failure === undefined ? { ok: true } : { failure });
+    }
   });
 
   it.each<[unknown, unknown]>([

@@ -43,16 +43,22 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
   };
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('orders', merchantId, filter);
-  const [createdAt, id] = readCursor(values.cursor, scope, /^(\d{1,15})\.(\d{1,16})$/, errors) ?? [];
-  const after = createdAt === undefined ? undefined : { createdAtMs: Number(createdAt), serviceOrderId: Number(id) };
-  if (after !== undefined && (after.createdAtMs > timeMaxMs || after.serviceOrderId > serviceOrderIdMax)) {
-    errors.push(cursorError);
-  }
+  const after = readPosition(values.cursor, scope, errors);
   if (errors.length > 0) return failed(errors);
   return success({
     filter: { ...filter, after, limit },
     cursorAfter: ({ createdAtMs, serviceOrderId }) => cursorOf(scope, createdAtMs, serviceOrderId),
   });
+}
+
+/** Reads the position in a list that is sorted by time of creation and order. */
+export function readPosition(cursor: unknown, scope: string, errors: FieldError<string>[]): OrderPosition | undefined {
+  const [createdAt, id] = readCursor(cursor, scope, /^(\d{1,15})\.(\d{1,16})$/, errors) ?? [];
+  if (createdAt === undefined) return undefined;
+  const position = { createdAtMs: Number(createdAt), serviceOrderId: Number(id) };
+  // Only a forged cursor has a position that PostgreSQL can't compare.
+  if (position.createdAtMs > timeMaxMs || position.serviceOrderId > serviceOrderIdMax) errors.push(cursorError);
+  return position;
 }
 
 /** Reads the pairs of a filter. A pair with an empty value is ignored. */

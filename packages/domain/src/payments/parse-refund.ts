@@ -3,6 +3,7 @@ import type { AmountHundredths } from '../money/money.ts';
 import { disputeStatuses, refundStatuses } from '../orders/order.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import type { RefundPosition } from '../orders/order-store.ts';
+import { readPosition } from '../orders/parse-order-list.ts';
 import type { ReportedDispute, ReportedRefund, RequestedRefund } from '../orders/refund-decisions.ts';
 import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
 import { type FieldError, type FieldRule, textRule } from '../requests/field-rules.ts';
@@ -12,7 +13,6 @@ import {
   knownParameters,
   type ListInput,
   type ParsedList,
-  readCursor,
   readLimit,
   scopeOf,
 } from '../requests/list-parameters.ts';
@@ -142,10 +142,8 @@ export function parseRefundList(
   const { values, errors } = knownParameters(input, ['limit', 'cursor']);
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('refunds', checkoutId);
-  const [createdAtMs, serviceOrderId] = readCursor(values.cursor, scope, /^(\d{1,15})\.(\d{1,16})$/, errors) ?? [];
+  const after = readPosition(values.cursor, scope, errors);
   if (errors.length > 0) return failed(errors);
-  const after =
-    createdAtMs === undefined ? undefined : { createdAtMs: +createdAtMs, serviceOrderId: +(serviceOrderId ?? 0) };
   return success({
     filter: { after, limit },
     cursorAfter: (last) => cursorOf(scope, last.createdAtMs, last.serviceOrderId),
