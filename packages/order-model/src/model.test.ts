@@ -208,6 +208,13 @@ const promises: Readonly<Record<string, Promised>> = {
     ['payment_in_progress'],
     ['ok', 'order_expired'],
   ],
+  'a payment that the merchant reports for an order with another amount': [
+    [created],
+    { ...paid, amount: '1.00', payment: { ...payment, checkout: '1' } },
+    (outcome) => call(1, payManually, outcome),
+    ['ok'],
+    ['payment_mismatch', 'order_already_paid'],
+  ],
   'a payment that the merchant reports for a cancelled order': [
     [created, call(3, { kind: 'cancel' }, 'ok')],
     cancelled,

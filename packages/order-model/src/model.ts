@@ -375,9 +375,14 @@ function paid(
   return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusal('order_expired')] : [])];
 }
 
-/** A payment that the merchant reports waits for the end of a lease, and is never stored as refused. */
+/**
+ * A payment that the merchant reports has the amount of the order, waits for the end of a lease, and is never stored as
+ * refused.
+ */
 function paidManually(state: State, request: PayRequest, during: Period, stored: StoredOrder): Ending[] {
-  return paid(state, request, during, stored).map((ending) => {
+  const { amount, currency } = stored;
+  const payment = { ...request.payment, amount, currency };
+  return paid(state, { ...request, payment }, during, stored).map((ending) => {
     const waits = ending.outcome === 'ok' && state.lease?.isLive === true;
     if (waits) return { state, outcome: 'payment_in_progress' };
     return ending.state.refused.length > state.refused.length ? { state, outcome: ending.outcome } : ending;
