@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { sampleOrder } from '../../testing/sample-orders.ts';
+import type { AccountId } from '../accounts/account.ts';
+import type { AmountHundredths } from '../money/money.ts';
+import type { Order, RefusedPayment } from './order.ts';
+import {
+  decideFailure,
+  decideRefund,
+  decideReportedDispute,
+  decideReportedRefund,
+  type ReportedDispute,
+  type ReportedRefund,
+  refundsMax,
+} from './refund-decisions.ts';
+import { refundableHundredths, refundedHundredths, reversalsAt, statusOf } from './reversals.ts';
+
+const [merchantId, checkoutId] = [1 as AccountId, 2 as AccountId];
+const nowMs = 1_795_300_000_000;
+const amountOf = (hundredths: number) => BigInt(hundredths) as AmountHundredths;
+
+/** Returns steps on an order of 10.00 EUR that is paid, by default by a checkout system. */
+function paidOrder(payer: AccountId | null = checkoutId) {
+  const payment = { checkoutId: payer, paymentId: 'p-1', paidAtMs: nowMs };
+  const sample = sampleOrder(merchantId, { order_amount: 10, order_currency: 'EUR' });
+  let order: Order = { ...sample, serviceOrderId: 1, createdAtMs: nowMs, orderStatus: 'PAID', payment };
+  const events: string[] = [];
+  const store = (decided: ReturnType<typeof decideRefund>) => {
+    if (!decided.ok) return decided.failure.kind;
+    if (decided.value.kind === 'reverse') {
+      order = decided.value.change.order;
+      events.push(...decided.value.change.events.map(({ type }) => type));
+    }
+    return decided.value.kind;
+  };
+  return {
+    order: () => order,
+    events,
+    refund: (refundId: string, hundredths?: number, note?: string) => {
+      const amount = hundredths === undefined ? undefined : amountOf(hundredths);
+      return store(decideRefund(order, { refundId, amount, note }, true, nowMs));
+    },
+    report: (changes: Partial<ReportedRefund>, refused: RefusedPayment | null = null) => {
+      const ids = { checkoutId, paymentId: 'p-1', refundId: null, providerRefundId: null };
+      const full = { ...ids, amount: amountOf(400), status: 'SUCCEEDED', reason: null, refundedAtMs: null } as const;
+      return store(decideReportedRefund(order, { ...full, ...changes }, refused, nowMs));
+    },
+    dispute: (status: ReportedDispute['status'], changes: Partial<ReportedDispute> = {}) => {
+      const full = { checkoutId, paymentId: 'p-1', disputeId: 'd-1', amount: amountOf(400), currency: 'EUR' };
+      return store(decideReportedDispute(order, { ...full, reason: null, status, ...changes }, null, nowMs));
+    },
+    end: (refundId: string) => {
+      const decided = decideFailure(order, refundId, 'ended_by_operator', nowMs);
+      return decided.kind === 'reverse' ? store({ ok: true, value: decided }) : decided.kind;
+    },
+    refunds: () =>
+      order.reversals.refunds.map((refund) => [refund.refundId, statusOf(refund).status, refund.reason].join(' ')),
+  };
+}
+
+test('a merchant can request 100 refunds of an order, and the provider can make more', () => {
+  const { refund, report } = paidOrder();
+  for (let number = 1; number <= refundsMax; number += 1) expect(refund(`r-${number}`, 1)).toBe('reverse');
+  expect(refund('r-101', 1)).toBe('refund_exceeds_payment');
+  expect(refund('r-1', 1)).toBe('replayed');
+  expect(report({ providerRefundId: 're_1' })).toBe('reverse');
+});
+
+test('a refund that the provider has fails only by the provider’s id, and no operator ends it', () => {
+  const { refund, report, end, refunds } = paidOrder();
+  refund('r-1', 400);
+  expect(report({ refundId: 'r-1', providerRefundId: 're_1', status: 'PENDING' })).toBe('reverse');
+  expect(report({ refundId: 'r-1', status: 'FAILED' })).toBe('replayed');
+  expect(end('r-1')).toBe('known_to_provider');
+  expect(refunds()).toEqual(['r-1 PENDING ']);
+  expect(report({ providerRefundId: 're_1', status: 'FAILED', reason: 'closed_account' })).toBe('reverse');
+  expect(refunds()).toEqual(['r-1 FAILED closed_account']);
+  expect(end('r-1')).toBe('not_pending');
+});
+
+test('a refund shows when the money was given back, even if the bank returned it, and each event what was then known', () => {
+  const { refund, report, order } = paidOrder();
+  refund('r-1', 400);
+  const succeeded = { refundId: 'r-1', providerRefundId: 're_1', refundedAtMs: nowMs - 7_000 };
+  expect(report(succeeded)).toBe('reverse');
+  expect(report({ ...succeeded, status: 'FAILED', reason: 'returned' })).toBe('reverse');
+  expect(order().reversals.refunds).toMatchObject([{ refundedAtMs: nowMs - 7_000, reason: 'returned' }]);
+  const [{ history = [] } = {}] = order().reversals.refunds;
+  const known = history.map(({ atMs }) => reversalsAt(order().reversals, atMs).refunds);
+  expect(known).toMatchObject([
+    [{ refundedAtMs: null, reason: null }],
+    [{ refundedAtMs: nowMs - 7_000, reason: null }],
+    [{ refundedAtMs: nowMs - 7_000, reason: 'returned' }],
+  ]);
+});
+
+test('pending refunds that no longer fit fail, the latest first, unless the provider has them', () => {
+  const { refund, report, dispute, refunds } = paidOrder();
+  for (const refundId of ['r-1', 'r-2', 'r-3']) refund(refundId, 300);
+  expect(report({ refundId: 'r-3', providerRefundId: 're_3', amount: amountOf(300), status: 'PENDING' })).toBe(
+    'reverse',
+  );
+  expect(dispute('OPEN')).toBe('reverse');
+  expect(refunds()).toEqual(['r-1 PENDING ', 'r-3 PENDING ', 'r-2 FAILED exceeds_payment']);
+});
+
+test('a dispute holds its amount while it is open or lost, and has one event per status', () => {
+  const { dispute, events, order } = paidOrder();
+  const held = (['INQUIRY', 'OPEN', 'WON', 'LOST', 'WON', 'LOST'] as const).map((status) => {
+    expect(dispute(status)).toBe('reverse');
+    return 1_000n - refundableHundredths(order());
+  });
+  expect(held).toEqual([0n, 400n, 0n, 400n, 0n, 400n]);
+  expect(dispute('OPEN')).toBe('replayed');
+  expect(events).toEqual(['order.disputed', 'order.disputed', 'order.dispute_closed', 'order.dispute_closed']);
+});
+
+test('a dispute in another currency holds the whole payment', () => {
+  const { dispute, refund } = paidOrder();
+  dispute('OPEN', { amount: amountOf(1), currency: 'USD' });
+  expect(refund('r-1', 1)).toBe('refund_exceeds_payment');
+});
+
+test('the refunds of a refused payment are no part of the refunded amount', () => {
+  const { report, order } = paidOrder();
+  const ids = { checkoutId, paymentId: 'p-2' };
+  const refused = { ...ids, paidAtMs: nowMs, amount: amountOf(1_000), currency: 'EUR', refusedAtMs: nowMs };
+  report({ ...ids, providerRefundId: 're_1' }, { ...refused, code: 'order_already_paid' });
+  report({ providerRefundId: 're_2', amount: amountOf(300) });
+  expect(refundedHundredths(order())).toBe(300n);
+  expect(refundableHundredths(order())).toBe(700n);
+});
+
+test('a note decides how the refund of a simulated payment ends, and of no other', () => {
+  const ends = [null, checkoutId, merchantId].map((payer) => {
+    const { refund, refunds } = paidOrder(payer);
+    for (const note of ['fail', 'fail later', 'another']) refund(note, 100, note);
+    return refunds();
+  });
+  expect(ends).toEqual([
+    ['fail FAILED simulated', 'fail later FAILED simulated', 'another SUCCEEDED '],
+    ['fail PENDING ', 'fail later PENDING ', 'another PENDING '],
+    ['fail SUCCEEDED ', 'fail later SUCCEEDED ', 'another SUCCEEDED '],
+  ]);
+});
