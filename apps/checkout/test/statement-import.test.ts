@@ -337,3 +337,17 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   const assigned = (await store.actions()).filter(({ action }) => action === 'assign');
   expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
 });
+
+test('an entry that two persons assign at once is reported for one order', async () => {
+  await createOrder();
+  await createOrder();
+  const tokens = [`token${number - 1}`, `token${number}`];
+  await importEntries([payBy('Thanks', { reference: 'B1' })]);
+  const statements = openImport({ store, gateway });
+  const isListed = eq(credits.paymentId, `${account}/B1/1`);
+  const find = () => store.first((db) => db.select().from(credits).where(isListed));
+  const creditId = (await find())?.creditId ?? 0;
+  const assigned = await Promise.all(tokens.map((token) => statements.assign(creditId, token, 'tester')));
+  expect(assigned.map(({ state }) => state).toSorted()).toEqual(['KNOWN', 'RECORDED']);
+  expect(recorded).toEqual([expect.objectContaining({ orderToken: (await find())?.orderToken })]);
+});

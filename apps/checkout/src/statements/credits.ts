@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, max, ne, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, gte, inArray, max, ne, or, sql } from 'drizzle-orm';
 import { connections, credits, statements } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Statement } from './statement.ts';
@@ -55,8 +55,29 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
       return row !== undefined;
     },
 
+    /**
+     * Stores that a credit may have been reported for an order. Returns `false` if it may have been reported for another
+     * one, or if it was reported.
+     */
+    async startReport(creditId: number, orderToken: string): Promise<boolean> {
+      const { state, orderToken: reportedFor } = credits;
+      const started = await first((db) =>
+        db
+          .update(credits)
+          .set({ state: 'WAITING', reason: null, orderToken })
+          .where(
+            and(
+              eq(credits.creditId, creditId),
+              or(eq(state, 'LISTED'), and(eq(state, 'WAITING'), eq(reportedFor, orderToken))),
+            ),
+          )
+          .returning({ creditId: credits.creditId }),
+      );
+      return started !== undefined;
+    },
+
     /** Changes a credit that was not reported yet. */
-    change: (creditId: number, change: Partial<Pick<StoredCredit, 'state' | 'reason' | 'orderToken'>>) =>
+    change: (creditId: number, change: Pick<StoredCredit, 'state' | 'reason'>) =>
       run((db) =>
         db
           .update(credits)

@@ -157,7 +157,7 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
    * is reported after a crash. If the gateway can't be reached, the credit waits.
    */
   async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
-    await credits.change(credit.creditId, { state: 'WAITING', reason: null, orderToken });
+    if (!(await credits.startReport(credit.creditId, orderToken))) return { state: 'KNOWN' };
     const outcome = await report(credit, orderToken, false).catch(
       (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) }),
     );
