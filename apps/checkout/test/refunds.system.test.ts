@@ -10,10 +10,10 @@ const stripe = createStripeStandIn();
 const world = useWorld('live', stripe.send);
 const refundRoute = 'POST /v1/refunds';
 
-/** Creates an order of 10.00 that a card paid. Returns its payment at Stripe. */
-async function paid(orderId: string) {
+/** Creates an order of 10 that a card paid. Returns its payment at Stripe. */
+async function paid(orderId: string, order_currency = 'EUR') {
   await world.connect('stripe', 'acct_stand_in', stripe.secrets);
-  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
+  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency });
   await world.post(`/pay/${orderToken}`);
   const attempt = await world.store.newest(orderToken);
   const intent = stripe.pay(attempt?.sessionId ?? '');
@@ -67,6 +67,16 @@ test.each(['effect without response', '500', '429'] as const)(
     expect(stripe.drain(refundRoute)).toHaveLength(mishap === 'effect without response' ? 1 : 0);
   },
 );
+
+test('a refund of a part that the provider cannot count fails, instead of giving another amount back', async () => {
+  const { intent } = await paid('ariary', 'MGA');
+  await request('ariary', { refund_id: 'r-1', refund_amount: 2.5 });
+  await expectReversals('ariary', { refunds: [{ refund_id: 'r-1', status: 'FAILED', reason: 'amount_too_precise' }] });
+  expect(madeOf(intent)).toEqual([]);
+  await request('ariary', { refund_id: 'r-2', refund_amount: 2 });
+  await expectReversals('ariary', { refunded_amount: 2 });
+  expect(madeOf(intent)).toMatchObject([{ amount: 2 }]);
+});
 
 test('a refund that the provider refuses fails with its code, and the amount can be refunded again', async () => {
   const { intent } = await paid('refused');

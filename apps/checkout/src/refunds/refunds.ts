@@ -1,3 +1,4 @@
+import { fitsMinorUnit } from '@order-gateway/domain/money';
 import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
 import { unlessRefused } from '../attempts/life.ts';
 import { overlapMs } from '../attempts/sweep.ts';
@@ -53,7 +54,12 @@ export function createRefunds(deps: RefundDeps) {
     }
     const input = { refundId, amount: amountOfNumber(amount), currency };
     const purpose = `refund ${refundId}`;
-    const made = await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input));
+    const method = provider.methods.find(({ name }) => name === attempt.method);
+    // The provider may count the currency in larger units than the order. It would give another amount back.
+    const isPossible = fitsMinorUnit(input.amount, method?.decimals(currency) ?? 0);
+    const made = isPossible
+      ? await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
+      : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
     await report(attempt, { refunds: [made.value ?? failed], disputes: [] });
   };
