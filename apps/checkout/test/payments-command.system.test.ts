@@ -4,6 +4,7 @@ import { createEncryption } from '@order-gateway/runtime/encryption';
 import { expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { paymentsCommands } from '../src/cli/commands.ts';
+import { accountReader } from '../src/providers/accounts.ts';
 import { createProviders, offeringsOf } from '../src/providers/all.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
 import { openStore, type Store } from '../src/store/store.ts';
@@ -60,6 +61,19 @@ test('payments connect, list, test and disconnect manage an account without show
   ]);
   expect(log[0]).toMatchObject({ merchant_id: clientId, details: { provider: 'stripe' } });
   expect(await run(['log'])).toMatch(/ connect +app_\S+ .*provider stripe/);
+});
+
+test('the key of an account that is connected again also serves the payments of its earlier connections', async () => {
+  const { clientId } = world.merchant;
+  await run(['connect', clientId, 'stripe'], [key, 'whsec_1']);
+  await run(['disconnect', clientId, 'stripe']);
+  expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_2'])).toContain('webhook path');
+  const accountOf = accountReader(world.store, createEncryption<string>([testSecretsKey]));
+  const known = (await world.store.listConnections(clientId)).filter(({ provider }) => provider === 'stripe');
+  const accounts = await Promise.all(known.map(({ connectionId }) => accountOf(connectionId)));
+  expect(known.length).toBeGreaterThan(1);
+  expect(accounts.filter(({ secrets }) => secrets.webhookSecret !== 'whsec_2')).toEqual([]);
+  await run(['disconnect', clientId, 'stripe']);
 });
 
 test('a bank account has no webhooks, and only a live merchant has one', async () => {

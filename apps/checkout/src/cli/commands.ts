@@ -68,18 +68,23 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
         const connectionId = newId('con');
         const found = { merchantId, provider: name, mode, account, settings };
         const connection = { connectionId, ...found, secrets: encrypt(connectionId) };
-        if (await store.connect(connection, actor)) {
-          print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
-          if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
-          return;
-        }
+        const isNew = await store.connect(connection, actor);
         const current = await currentOf(store, merchantId, name);
         if (current.account !== account)
           throw new StartError(
             `${merchantId} is connected with another account, ${current.account}. Disconnect it first.`,
           );
-        await store.replaceSecrets(current, { secrets: encrypt(current.connectionId), settings }, actor);
-        print(`Replaced the key of ${name} account ${account}.`);
+        // Payments of an earlier connection may still be captured or refunded, for which its own key may be too old.
+        for (const known of await store.listConnections(merchantId))
+          if (known.provider === name && known.connectionId !== connectionId)
+            await store.replaceSecrets(
+              { ...known, account },
+              { secrets: encrypt(known.connectionId), settings },
+              actor,
+            );
+        if (!isNew) return print(`Replaced the key of ${name} account ${account}.`);
+        print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
+        if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
       }),
     );
 
