@@ -12,7 +12,7 @@ import {
   type ReportedRefund,
   refundsMax,
 } from './refund-decisions.ts';
-import { refundableHundredths, refundedHundredths, reversalsAt, statusOf } from './reversals.ts';
+import { refundableHundredths, refundedAtOf, refundedHundredths, reversalsAt, statusOf } from './reversals.ts';
 
 const [merchantId, checkoutId] = [1 as AccountId, 2 as AccountId];
 const nowMs = 1_795_300_000_000;
@@ -120,12 +120,28 @@ test('a dispute in another currency holds the whole payment', () => {
   expect(refund('r-1', 1)).toBe('refund_exceeds_payment');
 });
 
-test('the refunds of a refused payment are no part of the refunded amount', () => {
+test('a refused payment is owed until refunds that succeeded cover it, and they are no part of the refunded amount', () => {
   const { report, order } = paidOrder();
   const ids = { checkoutId, paymentId: 'p-2' };
-  const refused = { ...ids, paidAtMs: nowMs, amount: amountOf(1_000), currency: 'EUR', refusedAtMs: nowMs };
-  report({ ...ids, providerRefundId: 're_1' }, { ...refused, code: 'order_already_paid' });
-  report({ providerRefundId: 're_2', amount: amountOf(300) });
+  const code = 'order_already_paid';
+  const refused = {
+    ...ids,
+    paidAtMs: nowMs,
+    amount: amountOf(1_000),
+    currency: 'JPY',
+    refusedAtMs: nowMs,
+    code,
+  } as const;
+  const refund = { ...ids, providerRefundId: 're_1', amount: amountOf(1_000), refundedAtMs: nowMs } as const;
+  // The amount has the decimals of the currency of the refused payment.
+  expect(report({ ...refund, amount: amountOf(450) }, refused)).toBe('invalid_request');
+  const refundedAt = (['PENDING', 'SUCCEEDED', 'FAILED'] as const).map((status) => {
+    expect(report({ ...refund, status }, refused)).toBe('reverse');
+    return refundedAtOf(order(), refused);
+  });
+  expect(refundedAt).toEqual([null, nowMs, null]);
+  report({ ...refund, providerRefundId: 're_2' }, refused);
+  report({ providerRefundId: 're_3', amount: amountOf(300) });
   expect(refundedHundredths(order())).toBe(300n);
   expect(refundableHundredths(order())).toBe(700n);
 });
