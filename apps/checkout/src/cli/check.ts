@@ -3,13 +3,10 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
-import { parseClientId } from './commands.ts';
+import { parseClientId, type With } from './commands.ts';
 
 /** The dependencies of the comparison of payments. */
-type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
-
-/** Opens what the check needs for a command, and closes it afterwards. */
-export type WithCheck = (work: (deps: CheckDeps) => Promise<void>) => Promise<void>;
+export type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
 
 const differencesHelp = `
 unknown_attempt: the provider took money for a payment that the checkout does
@@ -20,7 +17,7 @@ not_paid_at_gateway: the order of a recorded payment is not paid.
 The checkout makes the same comparison each day, and repairs what it can.`;
 
 /** Adds the command that compares payments to `pnpm payments`. */
-export function addCheckCommand(program: Command, withCheck: WithCheck, print: (line: string) => void): void {
+export function addCheckCommand(program: Command, withCheck: With<CheckDeps>, print: (line: string) => void): void {
   program
     .command('check')
     .description("Compares the providers' payments with the recorded ones, in both directions. Changes nothing.")

@@ -10,22 +10,22 @@ import { openErasure } from '../store/erasure.ts';
 import { type Connection, newId, type Store } from '../store/store.ts';
 
 /** The dependencies of the commands. */
-interface PaymentsDeps {
+export interface PaymentsDeps {
   readonly store: Store;
   readonly providers: ReadonlyMap<string, Offering>;
   /** Absent without SECRETS_KEY. */
   readonly encryption: ReturnType<typeof createEncryption<string>> | undefined;
 }
 
-/** Opens the database for a command, and closes it afterwards. */
-export type WithPayments = (work: (deps: PaymentsDeps) => Promise<void>) => Promise<void>;
+/** Opens what a command needs, and closes it afterwards. */
+export type With<Deps> = (work: (deps: Deps) => Promise<void>) => Promise<void>;
 
 /** Reads the named secrets from a file, from standard input, or from a prompt that shows nothing. */
 export type ReadSecrets = (names: readonly string[], file: string | undefined) => Promise<readonly string[]>;
 
-interface Output {
+/** Where commands print, and who runs them. */
+export interface Output {
   readonly print: (line: string) => void;
-  readonly readSecrets: ReadSecrets;
   /** The actor in the audit log. */
   readonly actor: string;
 }
@@ -38,7 +38,10 @@ done.`;
 const jsonHelp = 'print JSON, one object per line';
 
 /** Creates the commands of `payments`. No command accepts a key as an argument, which others can see. */
-export function paymentsCommands(withPayments: WithPayments, { print, readSecrets, actor }: Output): Command {
+export function paymentsCommands(
+  withPayments: With<PaymentsDeps>,
+  { print, readSecrets, actor }: Output & { readonly readSecrets: ReadSecrets },
+): Command {
   const program = createCommand('payments', "Connects merchants' own accounts at payment providers.")
     .showHelpAfterError()
     .addHelpText('after', environmentHelp)
@@ -140,11 +143,7 @@ export function paymentsCommands(withPayments: WithPayments, { print, readSecret
 }
 
 /** Adds the commands that show and erase what the checkout has recorded. */
-function addRecordCommands(
-  program: Command,
-  withPayments: WithPayments,
-  { print, actor }: Pick<Output, 'print' | 'actor'>,
-): void {
+function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, { print, actor }: Output): void {
   program
     .command('log')
     .description('Shows who connected, disconnected, assigned, erased and gave back what, oldest first.')

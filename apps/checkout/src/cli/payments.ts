@@ -14,9 +14,9 @@ import { createProviders, offeringsOf } from '../providers/all.ts';
 import { inBackground } from '../providers/paced.ts';
 import { openDatabase } from '../store/database.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { addCheckCommand, type WithCheck } from './check.ts';
-import { paymentsCommands, type ReadSecrets, type WithPayments } from './commands.ts';
-import { addRefundCommands, type WithRefunds } from './refunds.ts';
+import { addCheckCommand, type CheckDeps } from './check.ts';
+import { type PaymentsDeps, paymentsCommands, type ReadSecrets, type With } from './commands.ts';
+import { addRefundCommands, type RefundDeps } from './refunds.ts';
 import { addStatementCommands } from './statement.ts';
 
 async function withStore(work: (store: Store, config: Config) => Promise<void>): Promise<void> {
@@ -33,7 +33,7 @@ async function withStore(work: (store: Store, config: Config) => Promise<void>):
   }
 }
 
-const withPayments: WithPayments = (work) =>
+const withPayments: With<PaymentsDeps> = (work) =>
   withStore(async (store, config) => {
     const keys = await findSecretsKeys(config);
     const providers = offeringsOf(createProviders(store, { baseUrl: () => config.baseUrl ?? '' }));
@@ -43,10 +43,10 @@ const withPayments: WithPayments = (work) =>
 const gatewayOf = async (config: Config) => openGateway(config.gatewayGrpcUrl, await findCredentials(config));
 
 /** For the import of statements too. */
-const withGateway: WithRefunds = (work) =>
+const withGateway: With<RefundDeps> = (work) =>
   withStore(async (store, config) => work({ store, gateway: await gatewayOf(config) }));
 
-const withCheck: WithCheck = (work) =>
+const withCheck: With<CheckDeps> = (work) =>
   withStore(async (store, config) => {
     const keys = await findSecretsKeys(config);
     const accountOf = accountReader(store, keys && createEncryption<string>(keys));

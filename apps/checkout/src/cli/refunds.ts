@@ -6,19 +6,13 @@ import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { openCredits } from '../statements/credits.ts';
+import type { Output, With } from './commands.ts';
 
 /** The dependencies of refunds that a person makes. */
-type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
-
-/** Opens what the refunds need for a command, and closes it afterwards. */
-export type WithRefunds = (work: (deps: RefundDeps) => Promise<void>) => Promise<void>;
+export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
 
 /** Adds the commands for refunds that a person makes, such as those of transfers, to `payments`. */
-export function addRefundCommands(
-  program: Command,
-  withRefunds: WithRefunds,
-  { print, actor }: { readonly print: (line: string) => void; readonly actor: string },
-): void {
+export function addRefundCommands(program: Command, withRefunds: With<RefundDeps>, { print, actor }: Output): void {
   program
     .command('refunds')
     .description('Lists what a person must give back: refunds of transfers, and transfers that are owed.')

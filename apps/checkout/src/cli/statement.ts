@@ -4,14 +4,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
 import { type ImportDeps, openImport } from '../statements/import.ts';
 import { StatementError } from '../statements/statement.ts';
-
-/** Opens what the import needs for a command, and closes it afterwards. */
-export type WithImport = (work: (deps: ImportDeps) => Promise<void>) => Promise<void>;
-
-interface Output {
-  readonly print: (line: string) => void;
-  readonly actor: string;
-}
+import type { Output, With } from './commands.ts';
 
 const reasonsHelp = `
 RECORDED: the order is paid. WAITING: another payment of the order is in
@@ -21,7 +14,7 @@ person must check it. KNOWN: it was in an earlier file. MATCHED: it would be
 recorded.`;
 
 /** Adds the commands for statements of bank accounts to `payments`. */
-export function addStatementCommands(program: Command, withImport: WithImport, { print, actor }: Output): void {
+export function addStatementCommands(program: Command, withImport: With<ImportDeps>, { print, actor }: Output): void {
   program
     .command('statement')
     .description('Reads camt.053, camt.054 or CSV files of a bank, and records the transfers that pay orders.')
