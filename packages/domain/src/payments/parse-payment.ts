@@ -113,7 +113,8 @@ export function parseLinkToken(input: PaymentInput): Result<string, readonly Fie
   return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);
 }
 
-function checkToken(value: unknown) {
+/** Returns the order_token of a request, or the rule that it breaks. */
+export function checkToken(value: unknown): string | BrokenRule {
   const token = absentIfEmpty(value);
   if (token === undefined || token === null) return missing;
   return typeof token === 'string' ? token : notString;

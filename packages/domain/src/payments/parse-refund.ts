@@ -17,7 +17,7 @@ import {
   scopeOf,
 } from '../requests/list-parameters.ts';
 import { failed, type Result, success } from '../result.ts';
-import { parseLinkToken, paymentIdRule } from './parse-payment.ts';
+import { checkToken, paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
 type Input = Readonly<Record<string, unknown>>;
@@ -115,10 +115,8 @@ function known(status: unknown): unknown {
 }
 
 function checkReport(input: Input) {
-  const token = parseLinkToken(input);
-  const [tokenError] = token.ok ? [] : token.failure;
   return {
-    order_token: token.ok ? token.value : tokenError,
+    order_token: checkToken(input.order_token),
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
     amount: checkField(fieldRules.order_amount, input.amount),
     reason: checkField(reasonRule, absentIfEmpty(input.reason)),

@@ -1,26 +1,16 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 
 /** Shorter files fit into one or two packets uncompressed. */
 const compressedFromBytes = 1_024;
 
 /**
- * Serves a file that is the same for everyone, compressed if it is long and the client accepts gzip. The first request
- * creates the file. Other responses are never compressed: they contain secrets next to text that an attacker can
- * choose, so their compressed length would reveal the secrets (BREACH, CVE-2013-3587).
+ * Returns a handler that serves a file that is the same for everyone, compressed if it is long and the client accepts
+ * gzip. The first request creates the file. Other responses are never compressed: they contain secrets next to text that
+ * an attacker can choose, so their compressed length would reveal the secrets (BREACH, CVE-2013-3587).
  */
-export function servePublicFile(
-  app: FastifyInstance,
-  path: string,
-  headers: Readonly<Record<string, string>>,
-  create: () => string | Promise<string | Buffer>,
-): void {
-  app.get(path, { config: { operation: 'Reference' } }, publicFile(headers, create));
-}
-
-/** Returns a handler that serves a file as {@link servePublicFile} does. */
 export function publicFile(
   headers: Readonly<Record<string, string>>,
   create: () => string | Promise<string | Buffer>,

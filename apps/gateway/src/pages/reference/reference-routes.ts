@@ -14,7 +14,7 @@ import { type HttpDeps, sendFailure } from '../../http/requests.ts';
 import { eventSchemaPath, eventSchemas } from './event-schemas.ts';
 import { examples, type Guide, guidePage, guides } from './guides.ts';
 import { openApi } from './openapi.ts';
-import { publicFile, servePublicFile } from './public-files.ts';
+import { publicFile } from './public-files.ts';
 import { landingPage, referencePage, referenceScript } from './reference-page.ts';
 
 const headers = {
@@ -46,9 +46,10 @@ export interface ReferenceRoutesDeps extends HttpDeps {
 export function referenceRoutes(app: FastifyInstance, deps: ReferenceRoutesDeps): void {
   const { baseUrl, demo } = deps;
   admitUnauthenticated(app, deps, sendFailure);
+  const config = { operation: 'Reference' };
   // The base URL is known only once the port is bound, so each file is created at its first request.
   const serve = (path: string, mediaType: string, create: () => string | Promise<string | Buffer>) =>
-    servePublicFile(app, path, { ...headers, 'content-type': mediaType }, create);
+    app.get(path, { config }, publicFile({ ...headers, 'content-type': mediaType }, create));
   serve('/', html, () => landingPage(baseUrl()));
   serve('/openapi.json', 'application/json', () => `${JSON.stringify(openApi(baseUrl()), null, 2)}\n`);
   for (const name of Object.keys(guides) as Guide[]) serve(`/docs/${name}`, html, () => guidePage(name, baseUrl()));
@@ -64,7 +65,7 @@ export function referenceRoutes(app: FastifyInstance, deps: ReferenceRoutesDeps)
   serve('/docs/reference.js', 'text/javascript; charset=utf-8', referenceScript);
   const pageHeaders = { ...headers, 'content-security-policy': referencePolicy, 'content-type': html };
   const send = publicFile(pageHeaders, () => referencePage(baseUrl()));
-  app.get('/docs', { config: { operation: 'Reference' } }, async (request, reply) => {
+  app.get('/docs', { config }, async (request, reply) => {
     if (demo === undefined || !isOnThisMachine(request, baseUrl())) return send(request, reply);
     request.call.succeed('ok');
     // This response contains a secret, so it must not be stored.
