@@ -7,10 +7,10 @@
 -- shards as the workers will ever have cores. If the orders are distributed, every migration run ends with this script,
 -- which then distributes only the tables and functions that a new version has added.
 
--- Accounts and payments stay on the coordinator.
+-- Accounts, brands and payments stay on the coordinator.
 do $$ begin execute coalesce((
   select string_agg(format('alter table %s drop constraint %I', conrelid::regclass, conname), '; ') from pg_constraint
-  where conname like '%_merchant_id_accounts_id_fk' and conrelid <> 'payments'::regclass
+  where conname like '%_merchant_id_accounts_id_fk' and conrelid not in ('brands'::regclass, 'payments'::regclass)
 ), 'select'); end $$;
 
 select create_distributed_table_concurrently('orders', 'merchant_id', shard_count => 32)

@@ -135,7 +135,7 @@ export const calls = checkout.table(
     attemptId: text('attempt_id').notNull(),
     purpose: text('purpose').notNull(),
     /** The idempotency key. */
-    key: text('key').notNull(),
+    key: text('key').notNull().unique(),
     /**
      * The exact request, which every call with this key repeats. `jsonb` would order its members differently, and
      * providers reject another request under the same key.

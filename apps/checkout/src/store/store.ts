@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { randomBase62 } from '@order-gateway/domain/accounts';
 import { arrayLiteral, isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
 import {
@@ -226,28 +226,34 @@ function changeAttempts({ run, first }: Run) {
 
     /**
      * Returns the key and the request of the last call of a kind, which are repeated for {@link keyHours} unless the
-     * provider responded with an error. Otherwise stores this request under a new key.
+     * provider responded with an error. Otherwise stores this request under a new key. The key follows from the call
+     * before it, so that two processes that make a call at the same time send one request.
      */
     async prepareCall({ attemptId }: Attempt, purpose: string, request: object) {
-      const [last] = await run((db) =>
+      const last = await first((db) =>
         db
-          .select({ key: calls.key, request: calls.request })
+          .select({
+            callId: calls.callId,
+            key: calls.key,
+            request: calls.request,
+            isRepeated: sql<boolean>`${calls.error} is null and ${calls.createdAt} > ${inSeconds(-keyHours * 3_600)}`,
+          })
           .from(calls)
-          .where(
-            and(
-              eq(calls.attemptId, attemptId),
-              eq(calls.purpose, purpose),
-              isNull(calls.error),
-              gt(calls.createdAt, inSeconds(-keyHours * 3_600)),
-            ),
-          )
+          .where(and(eq(calls.attemptId, attemptId), eq(calls.purpose, purpose)))
           .orderBy(desc(calls.callId))
           .limit(1),
       );
-      if (last !== undefined) return last;
-      const key = newId('key');
-      await run((db) => db.insert(calls).values({ attemptId, purpose, key, request }));
-      return { key, request };
+      if (last?.isRepeated) return { key: last.key, request: last.request };
+      const key = `key_${hash('sha256', `${attemptId} ${purpose} ${last?.callId}`)}`;
+      const stored = await first((db) =>
+        db
+          .insert(calls)
+          .values({ attemptId, purpose, key, request })
+          // Changes nothing, but returns the request of the other process.
+          .onConflictDoUpdate({ target: calls.key, set: { error: sql`${calls.error}` } })
+          .returning({ key: calls.key, request: calls.request }),
+      );
+      return stored ?? { key, request };
     },
 
     /** Stores that the provider responded to a call with an error, so that its key is not used again. */

@@ -1,0 +1,1 @@
+ALTER TABLE "checkout"."calls" ADD CONSTRAINT "calls_key_unique" UNIQUE("key");
