@@ -54,20 +54,23 @@ export function stopAndExit(stop: () => Promise<void>, delayMs: number): void {
 /**
  * Stops the program gracefully at the first signal; a second signal ends it immediately. SIGHUP, which a closing
  * terminal sends, calls `onHangUp` if that is given, and otherwise stops the program like the other signals. `delayMs`
- * is as in {@link stopAndExit}. Returns a function that stops the program unless it is already stopping.
+ * is as in {@link stopAndExit}. Returns a function that stops the program unless it is already stopping. After that, a
+ * first signal changes nothing, because the same event often causes both.
  */
 export function onStopSignal(
   stop: () => Promise<void>,
   { delayMs = 0, onHangUp }: { readonly delayMs?: number; readonly onHangUp?: (() => void) | undefined } = {},
 ): () => void {
-  let stopping = false;
+  let isStopping = false;
   const stopOnce = () => {
-    if (stopping) return;
-    stopping = true;
+    if (isStopping) return;
+    isStopping = true;
     stopAndExit(stop, delayMs);
   };
+  let isSignalled = false;
   const handle = () => {
-    if (stopping) process.exit(1);
+    if (isSignalled) process.exit(1);
+    isSignalled = true;
     stopOnce();
   };
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, handle);
