@@ -264,7 +264,10 @@ function changeAttempts({ run, first }: Run) {
 /** Returns the attempts that are due, and for how long they have been due. */
 function scheduleWork({ run }: Run) {
   return {
-    /** Returns the ids of attempts that are due and that no process works on. */
+    /**
+     * Returns the ids of attempts that are due and that no process works on. The accounts take turns, so that a busy
+     * account does not delay another one.
+     */
     due: (limit: number) =>
       run((db) =>
         db
@@ -276,7 +279,10 @@ function scheduleWork({ run }: Run) {
               or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
             ),
           )
-          .orderBy(asc(attempts.dueAt))
+          .orderBy(
+            sql`row_number() over (partition by ${attempts.connectionId} order by ${attempts.dueAt})`,
+            asc(attempts.dueAt),
+          )
           .limit(limit),
       ),
 
