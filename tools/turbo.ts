@@ -7,8 +7,8 @@ import { findProgram, optionalPrograms } from './skip-if-missing.ts';
 import type { Tally } from './tally-reporter.ts';
 
 // Runs turbo with the arguments of the command line, and prints the failures and the tally of all tests that ran. A
-// cached result is valid only on the machine that produced it, and its tests are not in the tally. If TEST_REPORTS names
-// a folder, these results and the files with skipped tests are also stored there.
+// cached result is valid only on the machine that produced it, and its tests are not in the tally. If TEST_REPORTS
+// names a folder, these results and the files with skipped tests are also stored there.
 
 /** The properties of this machine that tests can observe. An upgraded program is a different file. */
 const machine = {

@@ -1,5 +1,5 @@
-// Node.js 26 imports a package slowly if its package.json has many `exports`: the time grows with the number of its files
-// times that of the exports, although the files import each other by relative paths. Run it with both versions:
+// Node.js 26 imports a package slowly if its package.json has many `exports`: the time grows with the number of its
+// files times that of the exports, although the files import each other by relative paths. Run it with both versions:
 //   node 070-slow-exports.mjs
 // On two busy cores, Node.js 26.10.0 took 98, 125, 604 and 1,075 ms, and Node.js 20.20.2 about 200 ms each time.
 import { execFileSync } from 'node:child_process';

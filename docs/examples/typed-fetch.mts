@@ -1,5 +1,6 @@
-// Creates an order and looks it up again with fetch and generated types. README.md shows how to make order-gateway.d.ts.
-// Node.js 22.18 or newer. For Node.js 20, compile this file as README.md shows, and run typed-fetch.mjs.
+// Creates an order and looks it up again with fetch and generated types. README.md shows how to make
+// order-gateway.d.ts. Node.js 22.18 or newer. For Node.js 20, compile this file as README.md shows, and run
+// typed-fetch.mjs.
 // Usage: BASE_URL=http://localhost:8080 CLIENT_ID=app_... CLIENT_SECRET=sk_... ORDER_ID=web-1001 node typed-fetch.mts
 import type { components } from './order-gateway.d.ts';
 

@@ -9,7 +9,8 @@ import {
   type Seen,
 } from '../src/providers/provider.ts';
 
-// The example of docs/architecture.md: a provider that authorises first, and has no webhooks and lists. Amounts are text.
+// The example of docs/architecture.md: a provider that authorises first, and has no webhooks and lists. Amounts are
+// text.
 
 const apiUrl = 'https://api.provider.example';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 
-// A small server that fails some of the fixtures on purpose. It serves only `POST /order`, validates only that `order_id`
-// is a string, and replays an order without comparing its fields.
+// A small server that fails some of the fixtures on purpose. It serves only `POST /order`, validates only that
+// `order_id` is a string, and replays an order without comparing its fields.
 // Usage: CLIENT_ID=... CLIENT_SECRET=... node sample-server.mjs PORT
 
 const { CLIENT_ID, CLIENT_SECRET } = process.env;

@@ -12,8 +12,8 @@ class ProjectCommand extends Command {
   }
 
   /**
-   * Reports an unknown option before a missing one, because the unknown one may be the missing one misspelled. Commander
-   * reports them the other way around.
+   * Reports an unknown option before a missing one, because the unknown one may be the missing one misspelled.
+   * Commander reports them the other way around.
    */
   override parseOptions(args: string[]) {
     const parsed = super.parseOptions(args);

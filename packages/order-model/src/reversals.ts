@@ -92,7 +92,9 @@ export interface Reversed {
   readonly shown?: Reversal | undefined;
 }
 
-/** Returns how a call ends that requests or reports a refund or dispute. A call without effect returns the same list. */
+/**
+ * Returns how a call ends that requests or reports a refund or dispute. A call without effect returns the same list.
+ */
 export function reversed(order: Reversible, request: ReversalRequest): Reversed {
   switch (request.kind) {
     case 'refund':
@@ -312,7 +314,9 @@ export function reversalText({ kind, id, paymentId, amount, currency, reason, st
   return `${kind} ${id} of ${paymentId}: ${[amount, currency, statuses.at(-1), reason].filter(Boolean).join(' ')}`;
 }
 
-/** Returns the change of an order by a new or changed item. Pending refunds that no longer fit fail, the latest first. */
+/**
+ * Returns the change of an order by a new or changed item. Pending refunds that no longer fit fail, the latest first.
+ */
 function changed(order: Reversible, outcome: string, item: Reversal): Reversed {
   const withItem = (items: readonly Reversal[], added: Reversal) =>
     items.some((other) => keyOf(other) === keyOf(added))

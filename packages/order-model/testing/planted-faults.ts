@@ -311,7 +311,9 @@ function withLease(history: History & { readonly stored: Stored }): History | un
   return leased && { ...leased, stored: { ...stored, lease: { attempt: '2/attempt', endsAtMs } } };
 }
 
-/** The calls about refunds and disputes of an order, and what is stored after them. Calls in one list are concurrent. */
+/**
+ * The calls about refunds and disputes of an order, and what is stored after them. Calls in one list are concurrent.
+ */
 interface PlantedReversals {
   readonly calls: readonly (readonly Exchange[])[];
   readonly reversals: readonly StoredReversal[];

@@ -144,8 +144,8 @@ test('the error names a connection parameter that the server rejects', async () 
 });
 
 /**
- * Makes all migrations but the first run again: drops their tables, their columns and two of the indexes that they build
- * concurrently, and deletes their records.
+ * Makes all migrations but the first run again: drops their tables, their columns and two of the indexes that they
+ * build concurrently, and deletes their records.
  */
 async function undoLaterMigrations(url: string): Promise<void> {
   await runQuery(url, 'drop view instruction_changes');

@@ -7,7 +7,9 @@ interface CheckoutAccount {
   readonly clientSecret: string;
 }
 
-/** The file beside the embedded database with the account that the first `start` creates. Only its owner can read it. */
+/**
+ * The file beside the embedded database with the account that the first `start` creates. Only its owner can read it.
+ */
 const fileName = 'checkout-account.json';
 
 /** Returns the checkout's account at the gateway with the embedded database; `undefined` if there is none yet. */

@@ -27,9 +27,9 @@ export function parseTrustProxy(text: string): TrustProxy | undefined {
 
 /**
  * Returns the address of the client: the address of the connection or, if a trusted proxy opened the connection, the
- * last address in X-Forwarded-For that is not a trusted proxy, or the first one if all are trusted. If that is not an IP
- * address, returns the address of the connection. Returns an IPv4-mapped IPv6 address as IPv4, and `undefined` if the
- * connection is already closed.
+ * last address in X-Forwarded-For that is not a trusted proxy, or the first one if all are trusted. If that is not an
+ * IP address, returns the address of the connection. Returns an IPv4-mapped IPv6 address as IPv4, and `undefined` if
+ * the connection is already closed.
  */
 export function remoteAddressOf(
   request: { readonly socket: { readonly remoteAddress?: string | undefined }; readonly headers: IncomingHttpHeaders },
@@ -49,8 +49,8 @@ function unmapped(address: string): string {
 }
 
 /**
- * The variable `TRUST_PROXY`. Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be sent
- * to a worker.
+ * The variable `TRUST_PROXY`. Validated but kept as text: {@link parseTrustProxy} returns a function, which can't be
+ * sent to a worker.
  */
 export const trustProxy = optional({
   name: 'TRUST_PROXY',

@@ -2,8 +2,9 @@ import { randomInt, randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import { columnTypes, firstPeerId, insertFrom, onConflictDoNothing, rowOf } from '../order.ts';
 
-// A batch has at most 128 rows: the gateway's larger batches help only under overload, which the bench does not cause. As
-// in the gateway, 2 batches can be in flight. If fewer are in flight, a batch is sent as soon as 16 rows are waiting.
+// A batch has at most 128 rows: the gateway's larger batches help only under overload, which the bench does not cause.
+// As in the gateway, 2 batches can be in flight. If fewer are in flight, a batch is sent as soon as 16 rows are
+// waiting.
 const batchRowsMax = 128;
 const inFlightMax = 2;
 const immediateRows = 16;

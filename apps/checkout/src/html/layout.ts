@@ -36,8 +36,8 @@ export const textsOf = (locale: PageLocale): CheckoutTexts => {
 };
 
 /**
- * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test payment
- * redirects to the merchant, whose return URL may have http.
+ * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test
+ * payment redirects to the merchant, whose return URL may have http.
  */
 const formAction = "'self' https: http:";
 

@@ -83,7 +83,9 @@ export interface Offering {
    */
   readonly hasAccounts: boolean;
   readonly methods: readonly Method[];
-  /** The names of the secrets of an account, in the order in which they are asked for. Only the first one is required. */
+  /**
+   * The names of the secrets of an account, in the order in which they are asked for. Only the first one is required.
+   */
   readonly secretNames?: readonly string[];
   /**
    * Finds out which account secrets belong to, and its settings, of which `methods` are the names of those that the

@@ -20,8 +20,8 @@ const pauseMsMax = 600_000;
 
 /**
  * Returns the jobs that make the refunds that merchants request, and report refunds and disputes of the providers. A
- * refund whose response was lost is found by its metadata before it is sent again, and one process works on a payment at
- * a time.
+ * refund whose response was lost is found by its metadata before it is sent again, and one process works on a payment
+ * at a time.
  */
 export function createRefunds(deps: RefundDeps) {
   const { store, gateway, providers, accountOf, logger } = deps;

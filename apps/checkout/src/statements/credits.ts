@@ -56,8 +56,8 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
     },
 
     /**
-     * Stores that a credit may have been reported for an order. Returns `false` if it may have been reported for another
-     * one, or if it was reported.
+     * Stores that a credit may have been reported for an order. Returns `false` if it may have been reported for
+     * another one, or if it was reported.
      */
     async startReport(creditId: number, orderToken: string): Promise<boolean> {
       const { state, orderToken: reportedFor } = credits;

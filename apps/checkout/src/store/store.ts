@@ -170,7 +170,9 @@ function changeAttempts({ run, first }: Run) {
       return started ?? (await this.unfinished(attempt.orderToken));
     },
 
-    /** Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it. */
+    /**
+     * Takes the lease of an attempt, and returns it with the database's time; `undefined` if another process has it.
+     */
     lease: (attemptId: string) =>
       first((db) =>
         db

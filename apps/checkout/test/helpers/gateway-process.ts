@@ -20,8 +20,8 @@ interface ReadyLine {
 type LogLine = Readonly<Record<string, string | undefined>>;
 
 /**
- * Runs `start` on free ports, with variables that name a database or a folder for one. Apps do not import each other, so
- * the gateway is a process.
+ * Runs `start` on free ports, with variables that name a database or a folder for one. Apps do not import each other,
+ * so the gateway is a process.
  */
 export async function startProcess(variables: Readonly<Record<string, string>>) {
   const { PATH, NODE_COMPILE_CACHE } = process.env;

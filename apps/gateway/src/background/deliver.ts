@@ -20,7 +20,9 @@ const hour = 60 * minute;
 /** The pauses after failed attempts, in seconds: about three days in all. */
 const retryPauses = [5, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
-/** The pause before an attempt that the gateway could not make, in seconds: once an operator has acted, it follows soon. */
+/**
+ * The pause before an attempt that the gateway could not make, in seconds: once an operator has acted, it follows soon.
+ */
 const notSentPause = minute;
 
 /** Returns the pause in seconds after a failed attempt; `undefined` after the last one. `attempt` counts from 1. */

@@ -2,8 +2,8 @@ import type { DescMessage, Message, MessageShape } from '@bufbuild/protobuf';
 
 /**
  * The JSON form of a message: a member for each field, under its API name, so that a response that lacks a field does
- * not compile. The value of an absent field is `undefined`. An int64 is a number, because the API's are at most 2^53 - 1,
- * and an enum is the name of its value.
+ * not compile. The value of an absent field is `undefined`. An int64 is a number, because the API's are at
+ * most 2^53 - 1, and an enum is the name of its value.
  */
 type JsonForm<Shape extends Message> = {
   readonly [Name in Exclude<keyof Shape, keyof Message> & string as ApiName<Shape, Name>]: JsonValue<Shape[Name]>;

@@ -147,9 +147,9 @@ function createReceive(deps: Omit<CallsDeps, keyof CallDeps>) {
 }
 
 /**
- * Creates the functions that handle the calls of every protocol. `accept` receives a call and reads its message. `serve`
- * then performs the operation and responds. Connect performs the calls of its own protocols, between their messages and
- * their responses ({@link perform}).
+ * Creates the functions that handle the calls of every protocol. `accept` receives a call and reads its message.
+ * `serve` then performs the operation and responds. Connect performs the calls of its own protocols, between their
+ * messages and their responses ({@link perform}).
  */
 export function createCalls(deps: CallsDeps) {
   const { readBody, authenticate, unauthenticatedCalls, rateLimit, callTimeoutMs } = deps;

@@ -6,8 +6,8 @@ import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
 /**
- * Replaces the function that opens the accounts, so that no command does its work. test/cli/merchant-command.system.test.ts
- * runs the commands on a database.
+ * Replaces the function that opens the accounts, so that no command does its work.
+ * test/cli/merchant-command.system.test.ts runs the commands on a database.
  */
 const openAccounts = vi.fn<Parameters<typeof merchantCommands>[0]>(async () => {});
 

@@ -61,8 +61,8 @@ const badNote = 'bad';
 const badOrder = 2;
 
 /**
- * The calls of clients. `variant` selects one of two notes, payments and refunds. The third order always has the bad note
- * instead.
+ * The calls of clients. `variant` selects one of two notes, payments and refunds. The third order always has the bad
+ * note instead.
  */
 const calls = fc.record({
   use: fc.constantFrom('create', 'create', 'pay', 'pay', 'cancel', 'find', 'refund', 'refund', 'report', 'dispute'),

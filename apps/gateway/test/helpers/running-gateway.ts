@@ -79,7 +79,10 @@ interface RunOptions {
   readonly trustProxy?: string | undefined;
   /** The server that holds the gateway's database, in place of the shared test server. */
   readonly server?: TestServer;
-  /** Returns the URL with which the gateway, its accounts and `databaseUrl` reach the database, such as that of a pooler. */
+  /**
+   * Returns the URL with which the gateway, its accounts and `databaseUrl` reach the database, such as that of a
+   * pooler.
+   */
   readonly through?: ((databaseUrl: string) => Promise<string>) | undefined;
 }
 

@@ -84,7 +84,8 @@ function requestOf(request: JournalRequest, accountOf: (clientId: string) => str
 
 /**
  * Returns what the response to a call shows of an order. Checkout systems see neither the token nor refused payments. A
- * cancellation shows refunds of refused payments as they were before it. `compareOrders` checks the identity in the response to a creation.
+ * cancellation shows refunds of refused payments as they were before it. `compareOrders` checks the identity in the
+ * response to a creation.
  */
 function shownBy({ kind }: JournalRequest, shown: ShownOrder): Response['shown'] {
   const { status, service_order_id, order_token, created_at, paymentId = null, refusedIds, reversals } = shown;

@@ -107,7 +107,9 @@ export async function createRefundedOrders(
   return orders;
 }
 
-/** Writes these orders in the version 1.0.0, which does not know refunds and disputes. Expects that every call works. */
+/**
+ * Writes these orders in the version 1.0.0, which does not know refunds and disputes. Expects that every call works.
+ */
 export async function writeRefundedOrders(
   target: GatewayAddresses,
   accounts: Accounts,
@@ -145,8 +147,8 @@ export async function expectRefunds(
 }
 
 /**
- * Expects that the SDK of the release in `tree` works on a server of any version. Returns the types of all events of the
- * merchant.
+ * Expects that the SDK of the release in `tree` works on a server of any version. Returns the types of all events of
+ * the merchant.
  */
 export async function useReleasedClient(
   tree: string,

@@ -77,7 +77,8 @@ const lifetimesSeconds = [undefined, undefined, 5];
  * Upgrades two gateways behind a proxy from another version to this working tree under load, rolls them back, and
  * upgrades them again. After each step, expects that no call failed, and audits all orders since the start. Orders that
  * were refunded in this version are written by the other one after a rollback, and read by the SDK of the other one. If
- * calls failed on a machine that is too slow for the proxy's health checks, returns that as the reason to skip the test.
+ * calls failed on a machine that is too slow for the proxy's health checks, returns that as the reason to skip the
+ * test.
  */
 export async function runUpgrade({
   proxy,

@@ -38,9 +38,10 @@ export interface GatewayClient extends Management {
    */
   cancelOrder(orderId: string): Promise<Order>;
   /**
-   * Marks an order as paid with money that reached you outside any checkout system, such as cash, and returns it. Sending
-   * the same payment again returns the order unchanged. Rejects with `payment_in_progress`, `order_already_paid`,
-   * `order_cancelled`, `order_expired` or `payment_id_conflict` if the order cannot be marked as paid.
+   * Marks an order as paid with money that reached you outside any checkout system, such as cash, and returns it.
+   * Sending the same payment again returns the order unchanged. Rejects with `payment_in_progress`,
+   * `order_already_paid`, `order_cancelled`, `order_expired` or `payment_id_conflict` if the order cannot be marked as
+   * paid.
    */
   recordManualPayment(orderId: string, payment: ManualPayment): Promise<Order>;
   /**

@@ -88,9 +88,9 @@ export interface ConsoleSessionStore {
    */
   listInstructionChanges(clientId: string, timeoutMs: number): Promise<FoundOutcome<readonly InstructionChange[]>>;
   /**
-   * Starts a session for a one-time link, which then no longer works, or for a person. Ends the session that it replaces
-   * in the browser. Also ends sessions of the merchant so that at most `sessionsMax` remain: a person's older sessions
-   * before other people's only ones, and the least recently used ones first.
+   * Starts a session for a one-time link, which then no longer works, or for a person. Ends the session that it
+   * replaces in the browser. Also ends sessions of the merchant so that at most `sessionsMax` remain: a person's older
+   * sessions before other people's only ones, and the least recently used ones first.
    */
   signIn(
     by: Uint8Array | ConsolePerson,

@@ -37,8 +37,8 @@ const paidOnAheadDays = 4;
 /** A payment as a checkout system reports it. */
 export interface ReportedPayment extends OrderPayment {
   /**
-   * The date of the payment, if no time was reported: `2026-11-20`. Then `paidAtMs` is the beginning of that date in UTC,
-   * and the time of the payment follows from it.
+   * The date of the payment, if no time was reported: `2026-11-20`. Then `paidAtMs` is the beginning of that date in
+   * UTC, and the time of the payment follows from it.
    */
   readonly paidOn?: string | undefined;
   /** The date with which this payment was reported before; `null` if there is none. */

@@ -243,8 +243,8 @@ export interface OrderStore {
   expireNow(order: Order, timeoutMs: number): Promise<ChangeOutcome>;
 
   /**
-   * Ends a payment attempt, and its lease now, if it is the last attempt that claimed the unpaid order. Returns `conflict`
-   * if the lease is no longer as it was read.
+   * Ends a payment attempt, and its lease now, if it is the last attempt that claimed the unpaid order. Returns
+   * `conflict` if the lease is no longer as it was read.
    */
   endPayment(order: Order, attempt: PaymentAttempt, timeoutMs: number): Promise<ChangeOutcome>;
 

@@ -39,8 +39,8 @@ type Outcome = Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>
 export const refundsMax = 100;
 
 /**
- * The notes by which a refund of a simulated payment ends differently, so that merchants can see how refunds fail. Every
- * other note, or none, makes it succeed.
+ * The notes by which a refund of a simulated payment ends differently, so that merchants can see how refunds fail.
+ * Every other note, or none, makes it succeed.
  */
 export const simulatedRefunds: Readonly<Record<string, readonly RefundStatus[]>> = {
   fail: ['FAILED'],
@@ -281,8 +281,8 @@ function replaced<Item>(items: readonly Item[], changed: readonly Item[], isSame
 }
 
 /**
- * Fails pending refunds of the order's payment, the latest first, while more money would go back than was paid. A refund
- * with a provider's id stays: the provider decides whether it succeeds.
+ * Fails pending refunds of the order's payment, the latest first, while more money would go back than was paid. A
+ * refund with a provider's id stays: the provider decides whether it succeeds.
  */
 function withoutExcess(order: Order): Order {
   if (refundableHundredths(order) >= 0n) return order;

@@ -14,8 +14,8 @@ export interface ReturnSigning {
 /**
  * Returns the address to which the customer returns: the merchant's return_url with order_id, service_order_id and
  * order_status set in its query. With signing, it also has signed_at and the signature over these four, and
- * previous_signature, made with the previous secret, if there is one. The rest of the URL stays as it was sent. The token is not added, because anyone who reads the merchant's logs could open the payment
- * page with it.
+ * previous_signature, made with the previous secret, if there is one. The rest of the URL stays as it was sent. The
+ * token is not added, because anyone who reads the merchant's logs could open the payment page with it.
  */
 export function returnUrlFor({ fields, serviceOrderId, orderStatus }: Order, signing?: ReturnSigning): string {
   const [, address = '', query = '', fragment = ''] = urlParts.exec(fields.return_url) ?? [];

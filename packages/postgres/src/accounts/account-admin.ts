@@ -118,8 +118,8 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
 /** Returns the changes of an account's settings. The statement that makes a change also records it in the audit log. */
 function accountSettingsOn(run: Run, actor: Actor) {
   /**
-   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also` are
-   * further statements to run with it.
+   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also`
+   * are further statements to run with it.
    */
   const changeSettings = (
     action: Action & { readonly clientId: string },
@@ -150,8 +150,8 @@ function accountSettingsOn(run: Run, actor: Actor) {
       ),
 
     /**
-     * Sets for how many days after an order's expiry a checkout system can report a payment that was made in time. Takes
-     * effect within a second.
+     * Sets for how many days after an order's expiry a checkout system can report a payment that was made in time.
+     * Takes effect within a second.
      */
     setLateDays: (clientId: string, lateDays: number) =>
       changeSettings(

@@ -28,7 +28,9 @@ type Statements = ReturnType<typeof prepareStatements>;
 
 /** The operations of a directory in addition to the lookups. */
 interface AccountsCheck {
-  /** Looks up no account, with the statement and the connections of every lookup. Rejects with the reason if it fails. */
+  /**
+   * Looks up no account, with the statement and the connections of every lookup. Rejects with the reason if it fails.
+   */
   check(): Promise<void>;
   /**
    * Returns for how many days after an order's expiry some checkout system can report a payment. A disabled one counts

@@ -165,8 +165,8 @@ export function createBatchQueue<Client extends { close(): Promise<void> }, Item
 }
 
 /**
- * Runs the items in one statement. If the database rejects it, its halves run one after the other, so that one item does
- * not make the other items fail.
+ * Runs the items in one statement. If the database rejects it, its halves run one after the other, so that one item
+ * does not make the other items fail.
  */
 async function runItems<Client, Item, Outcome>(
   run: BatchQueueOptions<Client, Item, Outcome>['run'],

@@ -58,8 +58,8 @@ export const pinnedSettings = {
   client_min_messages: 'notice',
   // Compiling a statement takes longer than running it: 110 ms for a page of a list that takes 5 ms.
   jit: 'off',
-  // With more than one connection to each worker of Citus, the sessions of a process would use up to 92 connections of a
-  // worker, because a session keeps those that it once opened. Without Citus, the setting has no effect.
+  // With more than one connection to each worker of Citus, the sessions of a process would use up to 92 connections of
+  // a worker, because a session keeps those that it once opened. Without Citus, the setting has no effect.
   'citus.max_adaptive_executor_pool_size': '1',
 } as const;
 
@@ -80,8 +80,8 @@ export interface DatabaseOptions {
    */
   readonly server?: MerchantServer | undefined;
   /**
-   * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not about
-   * these limits.
+   * Multiplies the time limits that a busy machine can exceed. Default: 1. Most tests set it, because they are not
+   * about these limits.
    */
   readonly patience?: number | undefined;
 }
@@ -381,7 +381,10 @@ async function inTransaction<Result>(
   return result;
 }
 
-/** Opens a separate connection, passes it to `work`, and closes it afterwards. Rejects with an error that contains no values. */
+/**
+ * Opens a separate connection, passes it to `work`, and closes it afterwards. Rejects with an error that contains no
+ * values.
+ */
 export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,

@@ -85,8 +85,8 @@ const urlParts = /^postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(\/[^?#]*)?(?:\?([
 
 /**
  * Parses a connection URL. Without `sslmode`, the certificate of a remote host must be valid, because the driver sends
- * the password in plain text to a server that asks for it. Throws {@link InvalidValue}: its message completes "DATABASE_URL …"
- * and contains no password.
+ * the password in plain text to a server that asks for it. Throws {@link InvalidValue}: its message completes
+ * "DATABASE_URL …" and contains no password.
  */
 export function parseConnectionUrl(text: string): ConnectionUrl {
   const [, hosts = '', path = '', query = ''] = urlParts.exec(text) ?? [];

@@ -176,9 +176,9 @@ function preparePage(db: PostgresJsDatabase) {
   const last = (column: SQL) => sql`case when ${isFull} then null when ${orderId} is null or ${isCut}
       then (select ${column} from scanned order by position desc limit 1)
       else (select ${column} from ${events} where ${isOfMerchant} and ${isNotNull(events.position)} order by position desc limit 1) end`;
-  // Once a page has events of the wanted order, only that order's later events matter, so that a backlog of other orders,
-  // such as thousands that expired together, does not delay it. An empty page needs all positions, because its caller may
-  // wait until the merchant has an event after the cursor.
+  // Once a page has events of the wanted order, only that order's later events matter, so that a backlog of other
+  // orders, such as thousands that expired together, does not delay it. An empty page needs all positions, because its
+  // caller may wait until the merchant has an event after the cursor.
   const lacksPosition = sql`select 1 from ${events} where ${isOfMerchant} and ${isNull(events.position)}`;
   const lacksPositions = sql`case when ${orderId} is null or not exists (select 1 from page) then exists (${lacksPosition})
       else exists (${lacksPosition} and ${eq(events.order_id, orderId)}) end`;

@@ -194,9 +194,9 @@ function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined
 
 /**
  * Stores results, and what they show about the endpoints: an endpoint works if an event was delivered to it, and is
- * failing otherwise; one that is gone is disabled and stays disabled. An attempt that was not sent does not count. A result of an earlier claim changes nothing. A
- * result for a URL that the endpoint no longer has changes only the delivery. If that URL is gone, the delivery is due
- * again, for the endpoint's new URL.
+ * failing otherwise; one that is gone is disabled and stays disabled. An attempt that was not sent does not count. A
+ * result of an earlier claim changes nothing. A result for a URL that the endpoint no longer has changes only the
+ * delivery. If that URL is gone, the delivery is due again, for the endpoint's new URL.
  */
 function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;

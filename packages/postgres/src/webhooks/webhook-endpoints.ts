@@ -63,8 +63,8 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
     },
 
     /**
-     * Lists at most `limit` endpoints, of any merchant, whose latest attempt failed, beginning with the one that has been
-     * failing for the longest time. Reads no secret.
+     * Lists at most `limit` endpoints, of any merchant, whose latest attempt failed, beginning with the one that has
+     * been failing for the longest time. Reads no secret.
      */
     listFailing: (limit: number) =>
       run((db) =>
@@ -359,8 +359,8 @@ function formerSigner(merchantId: AccountId, endpointId: string): SQL {
 }
 
 /**
- * Ends the pending deliveries to an endpoint that is removed. On Citus, no claim would find them, because claims look for
- * endpoints with due deliveries.
+ * Ends the pending deliveries to an endpoint that is removed. On Citus, no claim would find them, because claims look
+ * for endpoints with due deliveries.
  */
 function endDeliveries(merchantId: AccountId, endpointId: string): SQL {
   return sql`
@@ -373,8 +373,8 @@ function endDeliveries(merchantId: AccountId, endpointId: string): SQL {
 }
 
 /**
- * Gives the secret of an endpoint that is removed to the endpoint that will sign return links, if links were signed with
- * it in the last 24 hours and the other endpoint has no previous secret.
+ * Gives the secret of an endpoint that is removed to the endpoint that will sign return links, if links were signed
+ * with it in the last 24 hours and the other endpoint has no previous secret.
  */
 function handOverReturns(merchantId: AccountId, endpointId: string): SQL {
   return sql`

@@ -93,7 +93,9 @@ async function rowOf({ merchantId, event }: ClaimedDelivery) {
   return row;
 }
 
-/** Returns a function for the pause of a delivery in seconds, from a time before it began: never less than the pause. */
+/**
+ * Returns a function for the pause of a delivery in seconds, from a time before it began: never less than the pause.
+ */
 async function startTiming() {
   const [{ now } = {}] = await database.sql`select clock_timestamp()::text as now`;
   return async ({ merchantId, event }: ClaimedDelivery): Promise<number> => {

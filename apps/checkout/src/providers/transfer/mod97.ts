@@ -1,6 +1,7 @@
 /**
- * Whether a text ends with four characters whose check digits fit (ISO 7064, MOD 97-10), after the first four characters
- * were moved to the end. Letters count as 10 to 35. The check digits 00, 01 and 99 are never computed, but would pass.
+ * Whether a text ends with four characters whose check digits fit (ISO 7064, MOD 97-10), after the first four
+ * characters were moved to the end. Letters count as 10 to 35. The check digits 00, 01 and 99 are never computed, but
+ * would pass.
  */
 export function hasCheckDigits(text: string): boolean {
   const digits = Number(text.slice(2, 4));

@@ -5,8 +5,8 @@ import { exportPages } from './export-orders.ts';
 import type { Visit } from './visit.ts';
 
 /**
- * Starts an export of three pages. Before each page after the first, the rate limit returns the next of `waits`, and the
- * session store the next of `sessions`. Returns the file, and what the export did.
+ * Starts an export of three pages. Before each page after the first, the rate limit returns the next of `waits`, and
+ * the session store the next of `sessions`. Returns the file, and what the export did.
  */
 async function startExport({ waits, sessions }: { waits: (number | undefined)[]; sessions: boolean[] }) {
   const steps: string[] = [];

@@ -40,7 +40,9 @@ ${text}</textarea>`
   }</div>`;
 }
 
-/** Returns the time of a date picker with its offset. The script sends it in UTC. Without the script, it is in UTC too. */
+/**
+ * Returns the time of a date picker with its offset. The script sends it in UTC. Without the script, it is in UTC too.
+ */
 export function timeOfField(text: string): string {
   return /T[\d:.]+$/.test(text) ? `${text}Z` : text;
 }

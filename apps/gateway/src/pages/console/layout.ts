@@ -29,7 +29,9 @@ export function textsIn(language: ConsoleLanguage): ConsoleTexts {
   return texts[language];
 }
 
-/** The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts. */
+/**
+ * The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts.
+ */
 export const consoleHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': contentSecurityPolicy({

@@ -31,8 +31,8 @@ interface SignedOut {
 }
 
 /**
- * Renders the page for people without a session. What they entered stays in the page only. Once they are signed in, they
- * send it to the same address, which shows their form again because the token in it is missing.
+ * Renders the page for people without a session. What they entered stays in the page only. Once they are signed in,
+ * they send it to the same address, which shows their form again because the token in it is missing.
  */
 export function signedOutPage(language: ConsoleLanguage, { openIdAddress, entered }: SignedOut): Promise<string> {
   const texts = textsIn(language);
@@ -51,8 +51,8 @@ export function signedOutPage(language: ConsoleLanguage, { openIdAddress, entere
 }
 
 /**
- * Renders the page to which the OpenID Connect provider redirects the browser. The page links to `next`: to the console,
- * or to another attempt to sign in.
+ * Renders the page to which the OpenID Connect provider redirects the browser. The page links to `next`: to the
+ * console, or to another attempt to sign in.
  */
 export function openIdPage(
   language: ConsoleLanguage,

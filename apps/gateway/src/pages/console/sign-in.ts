@@ -36,8 +36,9 @@ export function signInRoutes(app: FastifyInstance, { deps, sessions, openId }: S
   admitUnauthenticated(app, deps, sendFailure);
   const consoleAddress = () => `${pathPrefixOf(deps.baseUrl())}/console`;
   /**
-   * Starts a new session for the digest of a link or for a person, and adds its cookie to the response. Ends the session
-   * that the browser already has. If the sign-in is rejected, returns the failure of a call without credentials.
+   * Starts a new session for the digest of a link or for a person, and adds its cookie to the response. Ends the
+   * session that the browser already has. If the sign-in is rejected, returns the failure of a call without
+   * credentials.
    */
   const start = async (
     reply: FastifyReply,

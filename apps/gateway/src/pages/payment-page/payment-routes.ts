@@ -70,8 +70,9 @@ function pagePolicy(deps: PaymentPageDeps, link: LinkedOrder): string {
 
 /**
  * Adds three routes. `GET /payment/{order_token}` returns the page for the customer, or its content as JSON, and
- * changes nothing. A link that was pasted with the punctuation that followed it redirects to the page. `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST
- * /payment/{order_token}/simulate` receives the form of the buttons on a test order's page.
+ * changes nothing. A link that was pasted with the punctuation that followed it redirects to the page.
+ * `GET /payment/{order_token}/qr.svg` returns its link as a QR code. `POST /payment/{order_token}/simulate` receives
+ * the form of the buttons on a test order's page.
  */
 export function paymentRoutes(app: FastifyInstance, deps: PaymentRoutesDeps): void {
   admitUnauthenticated(app, deps, sendLinkFailure);

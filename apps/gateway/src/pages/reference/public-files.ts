@@ -8,8 +8,8 @@ const compressedFromBytes = 1_024;
 
 /**
  * Returns a handler that serves a file that is the same for everyone, compressed if it is long and the client accepts
- * gzip. The first request creates the file. Other responses are never compressed: they contain secrets next to text that
- * an attacker can choose, so their compressed length would reveal the secrets (BREACH, CVE-2013-3587).
+ * gzip. The first request creates the file. Other responses are never compressed: they contain secrets next to text
+ * that an attacker can choose, so their compressed length would reveal the secrets (BREACH, CVE-2013-3587).
  */
 export function publicFile(
   headers: Readonly<Record<string, string>>,

@@ -113,8 +113,8 @@ function recordEventLoopDelay(meter: Meter): void {
   setInterval(() => {
     const now = performance.now();
     let delayMs = Math.max(0, now - dueAt);
-    // A blocked event loop also delays the timers that would have been due in the meantime. Without them, a loop that is
-    // blocked for most of the time would have few long delays among many short ones.
+    // A blocked event loop also delays the timers that would have been due in the meantime. Without them, a loop that
+    // is blocked for most of the time would have few long delays among many short ones.
     do {
       delays.record(delayMs / 1_000);
       delayMs -= delayResolutionMs;

@@ -140,7 +140,9 @@ export const reversalCalls: Readonly<Record<string, PlannedCall>> = {
   'record the end of the dispute': recordDispute('WON'),
 };
 
-/** Returns a call by which the merchant refunds the payment. The note decides how the refund of a simulated one ends. */
+/**
+ * Returns a call by which the merchant refunds the payment. The note decides how the refund of a simulated one ends.
+ */
 export function refund(refundId: string, amount?: number, note?: string): PlannedCall {
   const members = { order_id: plainOrder.order_id, refund_id: refundId, refund_amount: amount, refund_note: note };
   const request = { kind: 'refund', refundId, amount: amount?.toFixed(2), note, refunders } as const;
@@ -281,7 +283,9 @@ async function failRefund({ store, now }: Pick<OperationDeps, 'store' | 'now'>):
  */
 export function orderWorld(
   planned: readonly PlannedCall[],
-  /** `earlier` are calls that ended before. `ticks` is the number of clock steps that can occur between the statements. */
+  /**
+   * `earlier` are calls that ended before. `ticks` is the number of clock steps that can occur between the statements.
+   */
   { earlier, ticks }: { readonly earlier: readonly PlannedCall[]; readonly ticks: number },
 ) {
   const isCreated = earlier.length > 0;

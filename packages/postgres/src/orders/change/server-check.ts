@@ -14,8 +14,9 @@ export interface ServerCheck extends Closable {
 }
 
 /**
- * Opens a check of whether a server of merchants can commit, on a separate connection. Citus sends the statement to that
- * server, which commits a message in its log, as `write-check.ts` does on the server to which the gateway connects.
+ * Opens a check of whether a server of merchants can commit, on a separate connection. Citus sends the statement to
+ * that server, which commits a message in its log, as `write-check.ts` does on the server to which the gateway
+ * connects.
  */
 export function openServerCheck(options: DatabaseOptions): ServerCheck {
   const { server, patience = 1 } = options;

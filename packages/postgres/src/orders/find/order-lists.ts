@@ -101,7 +101,8 @@ const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
 /**
  * The newest orders of each status. Reads one range of `orders_list` per status, so that the cost of a page depends
  * neither on its position nor on how rare the status is, and merges the ranges. Orders past their expiry that are still
- * stored as unpaid are read from `orders_unpaid_expiry_of_merchant`; `offset 0` makes PostgreSQL read all of them first.
+ * stored as unpaid are read from `orders_unpaid_expiry_of_merchant`; `offset 0` makes PostgreSQL read all of them
+ * first.
  */
 function newestOfStatuses(limit: SQLWrapper): SQL {
   const status = sql`${sql.placeholder('status')}::text`;
