@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
+import type { BackgroundJob } from '@order-gateway/runtime/background-jobs';
 import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { parseTrustProxy } from '@order-gateway/runtime/remote-address';
@@ -9,7 +10,7 @@ import { type Advance, type AdvanceDeps, createAdvance } from './attempts/advanc
 import { createSweep } from './attempts/sweep.ts';
 import { openGateway } from './gateway/gateway.ts';
 import { sendMessage } from './html/layout.ts';
-import { type Job, startJobs } from './jobs.ts';
+import { startJobs } from './jobs.ts';
 import { createMetrics } from './metrics.ts';
 import { hookRoutes } from './pages/hooks.ts';
 import { limitRequests } from './pages/limit-requests.ts';
@@ -131,7 +132,7 @@ interface JobDeps extends AdvanceDeps, Pick<CheckoutOptions, 'retentionDays'> {
 }
 
 /** Returns what the checkout does without a request. */
-function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly Job[] {
+function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly BackgroundJob[] {
   const { store, logger } = deps;
   const { continueDue, readLists, compareNext } = createSweep(deps);
   const erasure = openErasure(store);

@@ -1,25 +1,17 @@
-import { migrateDatabase } from '@order-gateway/postgres/migrate';
-import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { AdvanceDeps } from '../src/attempts/advance.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
-import { checkoutMigrations } from '../src/store/migrate.ts';
 import { attempts } from '../src/store/schema.ts';
-import { openStore, type Store } from '../src/store/store.ts';
+import type { Store } from '../src/store/store.ts';
+import { openTestStore } from './helpers/test-store.ts';
 
 let store: Store;
-const closing: (() => Promise<unknown>)[] = [];
+let close: () => Promise<void>;
 beforeAll(async () => {
-  const database = await createMigratedDatabase();
-  closing.push(database.drop);
-  await migrateDatabase(database.url, undefined, checkoutMigrations);
-  store = openStore({ url: database.url });
-  closing.push(store.close);
+  ({ store, close } = await openTestStore());
 });
-afterAll(async () => {
-  for (const close of closing.toReversed()) await close();
-});
+afterAll(() => close());
 beforeEach(() => store.run((db) => db.delete(attempts)));
 
 /** Stores an attempt that has been due for some seconds. */
@@ -42,7 +34,7 @@ test('the accounts take turns with due attempts, the longest due first', async (
   expect(due.map((attempt) => attempt?.orderToken)).toEqual(['busy0', 'other', 'busy1']);
 });
 
-test('one run continues more due attempts than it continues at once', async () => {
+test('the runs continue all due attempts, more than are continued at once, until the last one is done', async () => {
   const tokens = Array.from({ length: 25 }, (_, index) => `token${index}`);
   for (const token of tokens) await storeDue(token, 'con_busy', 5);
   const continued: string[] = [];
@@ -54,7 +46,7 @@ test('one run continues more due attempts than it continues at once', async () =
       return undefined;
     },
   });
-  await sweep.continueDue(new AbortController().signal);
+  while (!(await sweep.continueDue()).isDone);
   expect(new Set(continued).size).toBe(tokens.length);
   expect(await store.due(1)).toEqual([]);
 });

@@ -1,8 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrateDatabase } from '@order-gateway/postgres/migrate';
-import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { and, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CheckoutOrder, Payment } from '../src/gateway/gateway.ts';
@@ -10,20 +8,18 @@ import { creditorReferenceOf } from '../src/providers/transfer/creditor-referenc
 import { openTransfers } from '../src/providers/transfer/transfers.ts';
 import { type ImportDeps, openImport } from '../src/statements/import.ts';
 import { openErasure } from '../src/store/erasure.ts';
-import { checkoutMigrations } from '../src/store/migrate.ts';
 import { attempts, calls, credits } from '../src/store/schema.ts';
-import { openStore, type Store } from '../src/store/store.ts';
+import type { Store } from '../src/store/store.ts';
 import { statementXml, type TestEntry, transaction } from '../testing/statements.ts';
+import { openTestStore } from './helpers/test-store.ts';
 
 let store: Store;
 let folder: string;
 const closing: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
-  const database = await createMigratedDatabase();
-  closing.push(database.drop);
-  await migrateDatabase(database.url, undefined, checkoutMigrations);
-  store = openStore({ url: database.url });
-  closing.push(store.close);
+  const opened = await openTestStore();
+  store = opened.store;
+  closing.push(opened.close);
   folder = await mkdtemp(join(tmpdir(), 'statements-'));
   closing.push(() => rm(folder, { recursive: true }));
 });

@@ -86,20 +86,19 @@ export async function migrateDatabase(
       const grants = sql.raw(await readFile(grantsFile, 'utf8'));
       if (pending.length > 0 || (await changesPrivileges(execute, grants))) await execute(grants);
     }
-    if (distributionFile !== undefined)
-      await distribute(execute, await readStatements(distributionFile), lockTimeoutMs);
+    if (distributionFile !== undefined) await distribute(execute, distributionFile, lockTimeoutMs);
   });
 }
 
 /** If the orders are distributed, distributes what is not distributed yet. */
-async function distribute(execute: Execute, statements: readonly string[], timeoutMs: number): Promise<void> {
+async function distribute(execute: Execute, file: URL, timeoutMs: number): Promise<void> {
   const [citus] = await execute(sql`select to_regclass('pg_dist_partition') as name`);
   if (citus?.name == null) return;
   const found = await execute(
     sql`select from pg_dist_partition where logicalrelid = ${getTableName(orders)}::regclass`,
   );
   if (found.length === 0) return;
-  for (const statement of statements) {
+  for (const statement of await readStatements(file)) {
     const query = sql.raw(statement);
     // Citus can't do this in a transaction.
     if (statement.includes('_concurrently(')) await execute(query);

@@ -46,14 +46,11 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
     }
   };
   return {
-    /** Continues due attempts until there are fewer than are continued at once. */
-    async continueDue(signal: AbortSignal): Promise<void> {
-      let count = atOnce;
-      while (count === atOnce && !signal.aborted) {
-        const due = await store.due(atOnce);
-        count = due.length;
-        await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
-      }
+    /** Continues due attempts, as many at once as one run may. */
+    async continueDue(): Promise<{ readonly isDone: boolean }> {
+      const due = await store.due(atOnce);
+      await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
+      return { isDone: due.length < atOnce };
     },
 
     /** Makes the attempts due that the providers' lists mention. */

@@ -11,7 +11,7 @@ export const network: Fetch = (url, init) => fetch(url, { ...init, redirect: 'er
 const background = new AsyncLocalStorage<true>();
 
 /** Runs work for which no customer waits: its calls of providers wait while an account gets too many. */
-export function inBackground<Result>(work: () => Promise<Result>): Promise<Result> {
+export function inBackground<Result>(work: () => Result): Result {
   return background.run(true, work);
 }
 

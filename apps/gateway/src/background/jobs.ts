@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Meter } from '@opentelemetry/api';
+import { type BackgroundJob, repeatJobs } from '@order-gateway/runtime/background-jobs';
 import type { Logger } from '@order-gateway/runtime/logger';
 
 /**
@@ -17,7 +17,7 @@ const eraseEveryMs = 3_600_000;
 /** How often to read the settings of the checkout systems that order records show. */
 const readLateDaysEveryMs = 60_000;
 
-/** The jobs. A run resolves to `isDone: false` if it stopped at the limit of one run and more work may be left. */
+/** The jobs. */
 export interface BackgroundWork {
   expire(): Promise<{ readonly isDone: boolean }>;
   deleteOldEvents(): Promise<{ readonly isDone: boolean }>;
@@ -26,36 +26,21 @@ export interface BackgroundWork {
   readonly eraseOldOrders?: ((signal: AbortSignal) => Promise<{ readonly isDone: boolean }>) | undefined;
 }
 
-/** Runs the jobs in the background until `stop` is called. Any number of processes may run them at the same time. */
+/** Runs the jobs in the background until `stop` is called. */
 export function startBackgroundJobs(work: BackgroundWork, logger: Logger, meter: Meter): { stop(): Promise<void> } {
   const failures = meter.createCounter('order_gateway.background_job.failures', {
     description: 'Background jobs that failed',
   });
-  const stopping = new AbortController();
-  const repeat = async (job: keyof BackgroundWork, everyMs: number) => {
-    while (!stopping.signal.aborted) {
-      const running = work[job]?.(stopping.signal);
-      if (running === undefined) return;
-      // Prometheus sees the first failure as an increase only if the counter existed before.
-      failures.add(0, { name: job });
-      const { isDone } = await running.catch((error: unknown) => {
-        failures.add(1, { name: job });
-        logger.error({ err: error, job }, 'background job failed');
-        return { isDone: true };
-      });
-      if (isDone) await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  };
-  const jobs = Promise.all([
-    repeat('expire', expireEveryMs),
-    repeat('deleteOldEvents', deleteEventsEveryMs),
-    repeat('eraseOldOrders', eraseEveryMs),
-    repeat('readLateDays', readLateDaysEveryMs),
-  ]);
-  return {
-    async stop() {
-      stopping.abort();
-      await jobs;
-    },
-  };
+  const jobs: readonly BackgroundJob[] = [
+    { name: 'expire', everyMs: expireEveryMs, run: work.expire },
+    { name: 'deleteOldEvents', everyMs: deleteEventsEveryMs, run: work.deleteOldEvents },
+    { name: 'readLateDays', everyMs: readLateDaysEveryMs, run: work.readLateDays },
+    ...(work.eraseOldOrders ? [{ name: 'eraseOldOrders', everyMs: eraseEveryMs, run: work.eraseOldOrders }] : []),
+  ];
+  // Prometheus sees the first failure as an increase only if the counter existed before.
+  for (const { name } of jobs) failures.add(0, { name });
+  return repeatJobs(jobs, (job, err) => {
+    failures.add(1, { name: job });
+    logger.error({ err, job }, 'background job failed');
+  });
 }

@@ -1,0 +1,18 @@
+import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { checkoutMigrations } from '../../src/store/migrate.ts';
+import { openStore } from '../../src/store/store.ts';
+
+/** Opens a store on a new database. `close` also drops the database. */
+export async function openTestStore() {
+  const database = await createMigratedDatabase();
+  await migrateDatabase(database.url, undefined, checkoutMigrations);
+  const store = openStore({ url: database.url });
+  return {
+    store,
+    async close(): Promise<void> {
+      await store.close();
+      await database.drop();
+    },
+  };
+}
