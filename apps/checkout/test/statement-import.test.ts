@@ -273,11 +273,15 @@ test('camt.053 after camt.054 is rejected, and after the account is connected ag
   expect(recorded).toHaveLength(1);
 });
 
-test('a reference of the bank with another amount is listed', async () => {
-  await importEntries([payBy(await createOrder(), { reference: 'B1' })]);
-  expect(await importEntries([payBy(await createOrder(20), { reference: 'B1', amount: '20' })])).toEqual([
-    'LISTED reference_reused',
-  ]);
+test('a reference of the bank is listed if it is used again for another amount, order or time', async () => {
+  const first = payBy(await createOrder(), { reference: 'B1' });
+  await importEntries([first]);
+  const others = [
+    payBy(await createOrder(20), { reference: 'B1', amount: '20' }),
+    payBy(await createOrder(), { reference: 'B1' }),
+    { ...first, date: '2028-01-31' },
+  ];
+  expect(await importEntries(others)).toEqual(others.map(() => 'LISTED reference_reused'));
   expect(recorded).toHaveLength(1);
 });
 

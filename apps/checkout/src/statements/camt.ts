@@ -12,23 +12,29 @@ const statementPaths = {
   'camt.054': 'Document/BkToCstmrDbtCdtNtfctn/Ntfctn',
 };
 
-/** The texts of these elements are kept, by their paths in a statement, an entry (Ntry), or a transaction (TxDtls). */
+/**
+ * The texts of these elements are kept, by their paths in a message, a statement, an entry (Ntry), or a transaction
+ * (TxDtls).
+ */
 const keptPaths = new Set([
-  ...['Acct/Id/IBAN', 'Acct/Id/Othr/Id', 'ElctrncSeqNb', 'CreDtTm'],
+  ...['GrpHdr/CreDtTm', 'Acct/Id/IBAN', 'Acct/Id/Othr/Id', 'ElctrncSeqNb', 'LglSeqNb', 'CreDtTm'],
   ...['Amt', 'CdtDbtInd', 'RvslInd', 'Sts', 'Sts/Cd', 'BookgDt/Dt', 'BookgDt/DtTm', 'ValDt/Dt', 'ValDt/DtTm'],
-  ...['AcctSvcrRef', 'AddtlNtryInf', 'NtryDtls/Btch/NbOfTxs'],
-  ...[
-    'Refs/AcctSvcrRef',
-    'Refs/EndToEndId',
-    'AmtDtls/TxAmt/Amt',
-    'RltdDts/AccptncDtTm',
-    'RtrInf/Rsn/Cd',
-    'RtrInf/Rsn/Prtry',
-  ],
+  ...['AcctSvcrRef', 'AddtlNtryInf', 'NtryDtls/Btch/NbOfTxs', 'BkTxCd/Domn/Fmly/SubFmlyCd'],
+  ...['Refs/AcctSvcrRef', 'Refs/EndToEndId', 'AmtDtls/TxAmt/Amt', 'RltdDts/AccptncDtTm', 'AddtlTxInf'],
   ...['RltdPties/Dbtr/Nm', 'RltdPties/Dbtr/Pty/Nm', 'RltdPties/DbtrAcct/Id/IBAN', 'RltdPties/DbtrAcct/Id/Othr/Id'],
   ...['RmtInf/Ustrd', 'RmtInf/Strd/CdtrRefInf/Ref', 'RmtInf/Strd/AddtlRmtInf'],
 ]);
 
+/** A transaction that gives money back has this element, with any content. */
+const returnElement = 'RtrInf';
+
+/**
+ * The codes of bookings that give money back: returned, cancelled and reversed transfers and direct debits (ISO 20022,
+ * External Bank Transaction Sub-Family). Some banks set nothing else.
+ */
+const returnCodes = ['RRTN', 'RPCR', 'PRDD', 'UPDD', 'RCDD'];
+
+const messageDepth = 2;
 const statementDepth = 3;
 const entryDepth = 4;
 const transactionDepth = 6;
@@ -39,6 +45,9 @@ const textLengthMax = 65_536;
 
 /** Banks write this where they have no reference. */
 const isNoReference = (text: string) => /^(NOTPROVIDED|NONREF)?$/i.test(text);
+
+/** Whether a text is the truth value `true` of XML Schema, which has two forms. */
+const isTrue = (text: string) => text === 'true' || text === '1';
 
 /** The texts of the kept elements, by their paths. An amount is followed by its currency. */
 class Fields extends Map<string, string> {
@@ -87,6 +96,7 @@ function openParser(emit: (item: Statement | Credit) => void) {
   let currency = '';
   let account = '';
   // The elements that the parser is in.
+  const message = new Fields();
   let statement: Fields | undefined;
   let entry: Fields | undefined;
   let transactions: Fields[] = [];
@@ -98,15 +108,17 @@ function openParser(emit: (item: Statement | Credit) => void) {
   const startStatement = (fields: Fields) => {
     account = compact(fields.first('Acct/Id/IBAN', 'Acct/Id/Othr/Id'));
     if (kind === undefined || account === '') return fail('The statement has no account.');
-    const number = /^\d{1,15}$/.test(fields.first('ElctrncSeqNb')) ? Number(fields.first('ElctrncSeqNb')) : undefined;
-    emit({ is: 'statement', kind, account, number, writtenOn: dateOf(fields.first('CreDtTm')) });
+    const numberText = fields.first('ElctrncSeqNb', 'LglSeqNb');
+    const number = /^\d{1,15}$/.test(numberText) ? Number(numberText) : undefined;
+    const writtenAt = fields.first('CreDtTm') || message.first('GrpHdr/CreDtTm');
+    emit({ is: 'statement', kind, account, number, writtenOn: dateOf(writtenAt) });
     hasStatement = true;
   };
   const keep = (value: string) => {
-    const fields = transaction ?? entry ?? statement;
-    const depth = transaction ? transactionDepth : entry ? entryDepth : statementDepth;
+    const fields = transaction ?? entry ?? statement ?? message;
+    const depth = transaction ? transactionDepth : entry ? entryDepth : statement ? statementDepth : messageDepth;
     const key = path.slice(depth).join('/');
-    if (keptPaths.has(key)) fields?.add(key, path.at(-1) === 'Amt' ? `${value} ${currency}` : value);
+    if (keptPaths.has(key)) fields.add(key, path.at(-1) === 'Amt' ? `${value} ${currency}` : value);
   };
 
   parser.on('error', ({ message }) => fail(`The file is not well-formed XML: ${message.replace(/^[\d:]+ /, '')}`));
@@ -132,7 +144,7 @@ function openParser(emit: (item: Statement | Credit) => void) {
     } else if (path.length === transactionDepth && entry !== undefined && name === 'TxDtls') {
       transaction = new Fields();
       transactions.push(transaction);
-    }
+    } else if (path.length === transactionDepth + 1 && name === returnElement) transaction?.add(returnElement, name);
   });
   const append = (part: string) => {
     text += part;
@@ -174,8 +186,10 @@ interface Entry {
  */
 function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] {
   const isReversal =
-    entry.get('RvslInd') === 'true' ||
-    transactions.some((fields) => fields.first('RtrInf/Rsn/Cd', 'RtrInf/Rsn/Prtry') !== '');
+    isTrue(entry.first('RvslInd')) ||
+    [entry, ...transactions].some(
+      (fields) => fields.has(returnElement) || returnCodes.includes(fields.first('BkTxCd/Domn/Fmly/SubFmlyCd')),
+    );
   if (entry.first('Sts/Cd', 'Sts') !== 'BOOK') return [];
   if (entry.get('CdtDbtInd') !== 'CRDT' && !isReversal) return [];
   const total = entry.amount('Amt');
@@ -189,9 +203,12 @@ function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] 
       ? undefined
       : 'batch_without_details';
   const parts = problem === undefined && transactions.length > 0 ? transactions : [transactions[0] ?? new Fields()];
+  const ownReferences = parts.map((fields) => fields.first('Refs/AcctSvcrRef')).filter((text) => !isNoReference(text));
+  // A reference that several transactions of a batch have identifies none of them.
+  const areOwn = new Set(ownReferences).size === ownReferences.length;
   return parts.map((fields, index) => {
     const ownReference = fields.first('Refs/AcctSvcrRef');
-    const isOwn = !isNoReference(ownReference) && !(isBatch && ownReference === entryReference);
+    const isOwn = areOwn && !isNoReference(ownReference) && !(isBatch && ownReference === entryReference);
     const reference = isOwn ? ownReference : isNoReference(entryReference) ? '' : `${entryReference}/${index + 1}`;
     return creditOf({
       account,
@@ -207,6 +224,7 @@ function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] 
         ...fields.all('RmtInf/Strd/AddtlRmtInf'),
         fields.first('RmtInf/Ustrd'),
         fields.first('Refs/EndToEndId'),
+        fields.first('AddtlTxInf'),
         isBatch ? '' : entry.first('AddtlNtryInf'),
       ].filter(Boolean),
       problem,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type AmountHundredths, parseAmount } from '@order-gateway/domain/money';
+import { timePattern } from '@order-gateway/domain/requests';
 import { creditorReferencesIn } from '../providers/transfer/creditor-reference.ts';
 import { compact } from '../providers/transfer/mod97.ts';
 import type { BookingProblem, Credit } from './statement.ts';
@@ -21,6 +22,12 @@ export interface CreditTexts {
 }
 
 /**
+ * A reference with which a credit can be identified: with the account, it fits a payment_id. ISO 20022 allows 35
+ * characters, and a position in a batch follows them.
+ */
+const referenceForm = /^\P{C}{1,64}$/u;
+
+/**
  * Returns the function that makes credits of the entries of one file. A credit without a reference of the bank is
  * identified by its content and its number among equal ones, so that each file with these credits identifies them
  * equally.
@@ -28,7 +35,8 @@ export interface CreditTexts {
 export function createCreditOf() {
   const equals = new Map<string, number>();
   return (texts: CreditTexts): Credit => {
-    const { account, reference, currency, payerName, payerAccount } = texts;
+    const { account, currency, payerName, payerAccount } = texts;
+    const reference = referenceForm.test(texts.reference) ? texts.reference : '';
     const date = dateOf(texts.date);
     const amount = amountOf(texts.amount);
     const content = [account, date, texts.amount, currency, payerName, payerAccount, ...texts.texts];
@@ -66,9 +74,9 @@ export function amountOf(text: string): AmountHundredths | undefined {
   return amount?.ok ? amount.value : undefined;
 }
 
-/** Returns the date of a date or a time, whose offset is the bank's. */
+/** Returns the date of a date or a time, whose offset is the bank's. PostgreSQL cannot parse the year 0000. */
 export function dateOf(text: string): string | undefined {
-  const [date] = /^\d{4}-\d{2}-\d{2}(?=$|[TZ+-])/.exec(text) ?? [];
+  const [date] = /^[12]\d{3}-\d{2}-\d{2}(?=$|[TZ+-])/.exec(text) ?? [];
   return date !== undefined && isoDateOf(date) === date ? date : undefined;
 }
 
@@ -79,6 +87,6 @@ const isoDateOf = (date: string): string | undefined => {
 
 /** Returns a time that has an offset. A time without one could be in any time zone, so the date counts instead. */
 function timeOf(text: string): Date | undefined {
-  const time = new Date(/T.*(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : Number.NaN);
+  const time = new Date(dateOf(text) !== undefined && timePattern.test(text) ? text : Number.NaN);
   return Number.isNaN(time.getTime()) ? undefined : time;
 }

@@ -10,7 +10,7 @@ export type StoredCredit = typeof credits.$inferSelect;
 export type NewCredit = typeof credits.$inferInsert;
 
 /** The maximum number of days between the dates that a bank gives the same booking in two files. */
-const duplicateDays = 5;
+export const duplicateDays = 5;
 
 /** Statements that are at least this many days apart can have numbers of different years. */
 const numberDays = 100;

@@ -5,6 +5,7 @@ import { amountOf, createCreditOf, dateOf } from './credit.ts';
 import { type Credit, type Statement, StatementError } from './statement.ts';
 
 const requiredColumns = ['account', 'date', 'amount', 'currency', 'text'];
+const knownColumns = [...requiredColumns, 'payer', 'payer_account', 'end_to_end_id', 'bank_reference', 'accepted_at'];
 
 /** The maximum length of a row. */
 const rowLengthMax = 65_536;
@@ -25,11 +26,11 @@ export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<St
     const amount = field('amount');
     if (amountOf(amount.replace(/^-/, '')) === undefined) throw fail('The amount must be a number such as 12.34.');
     if (dateOf(field('date')) !== field('date')) throw fail('The date must be in the form YYYY-MM-DD.');
-    if (account === undefined) {
-      account = compact(field('account'));
-      yield { is: 'statement', kind: 'csv', account };
-    }
-    if (account === '' || compact(field('account')) !== account) throw fail('Every row must have the same account.');
+    const isFirst = account === undefined;
+    account ??= compact(field('account'));
+    if (!/^[A-Z\d]+$/.test(account) || compact(field('account')) !== account)
+      throw fail('Every row must have the same account, of letters and digits.');
+    if (isFirst) yield { is: 'statement', kind: 'csv', account };
     if (amount.startsWith('-')) continue;
     yield creditOf({
       account,
@@ -51,8 +52,11 @@ async function* rowsOf(chunks: AsyncIterable<string>): AsyncGenerator<Readonly<R
     columns: (names: string[]) => {
       const columns = names.map((name) => name.trim().toLowerCase());
       const missing = requiredColumns.filter((name) => !columns.includes(name));
-      if (missing.length === 0) return columns;
-      throw new StatementError(`The file is neither XML nor CSV with the columns ${missing.join(', ')}.`);
+      if (missing.length > 0)
+        throw new StatementError(`The file is neither XML nor CSV with the columns ${missing.join(', ')}.`);
+      const twice = knownColumns.find((name) => columns.indexOf(name) !== columns.lastIndexOf(name));
+      if (twice !== undefined) throw new StatementError(`The file has two columns ${twice}.`);
+      return columns;
     },
     max_record_size: rowLengthMax,
   });

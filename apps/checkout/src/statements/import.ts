@@ -3,7 +3,7 @@ import { messageOf } from '@order-gateway/runtime/process';
 import { amountOf, type Gateway, OrderStatus, paymentRefusals } from '../gateway/gateway.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
 import type { Store } from '../store/store.ts';
-import { openCredits, type StoredCredit } from './credits.ts';
+import { duplicateDays, type NewCredit, openCredits, type StoredCredit } from './credits.ts';
 import { readStatements } from './read-statements.ts';
 import { type Credit, type Statement, StatementError } from './statement.ts';
 
@@ -64,9 +64,8 @@ export function openImport(deps: ImportDeps) {
     const stored = isDryRun ? ((await credits.findPayment(paymentId)) ?? dry) : await credits.add(fields);
     if (stored === undefined) throw new Error('a stored credit disappeared');
     const outcome = { is: 'outcome', credit, creditId: stored.creditId || undefined } as const;
-    const isSamePayer = stored.payerDigest === payerDigest || stored.payerDigest === '';
-    const isSame = stored.amountHundredths === amount && stored.currency === currency && isSamePayer;
-    if (!isSame) return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
+    if (!isSameBooking(stored, fields))
+      return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
     if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state)) return { ...outcome, state: 'KNOWN' };
     if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };
     if (await credits.isDuplicate(fields)) {
@@ -127,6 +126,21 @@ export function openImport(deps: ImportDeps) {
     /** Reports the credits that wait for the end of another payment. */
     reportWaiting,
   };
+}
+
+/**
+ * Whether a credit is the stored one that has its payment_id. Some banks use references again, such as each year.
+ * What is unknown of one of them decides nothing: an erased payer, or an order whose customer chose a transfer later.
+ */
+function isSameBooking(stored: StoredCredit, credit: NewCredit): boolean {
+  const days = Math.abs(Date.parse(stored.paidOn) - Date.parse(credit.paidOn)) / 86_400_000;
+  return (
+    stored.amountHundredths === credit.amountHundredths &&
+    stored.currency === credit.currency &&
+    days <= duplicateDays &&
+    (stored.payerDigest === credit.payerDigest || stored.payerDigest === '') &&
+    (stored.reference ?? credit.reference) === (credit.reference ?? stored.reference)
+  );
 }
 
 /** Opens the reports of credits to the gateway. */

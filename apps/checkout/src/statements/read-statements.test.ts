@@ -77,6 +77,10 @@ test.each<[string, TestEntry]>([
       ],
     },
   ],
+  [
+    'in the additional information of a transaction',
+    { transactions: [`<TxDtls><AddtlTxInf>${reference}</AddtlTxInf></TxDtls>`] },
+  ],
   ['as the end-to-end id', { transactions: [`<TxDtls><Refs><EndToEndId>${reference}</EndToEndId></Refs></TxDtls>`] }],
 ])('the reference is found %s', async (_case, entry) => {
   expect(await readEntries(entry)).toMatchObject([{ references: [reference] }]);
@@ -90,6 +94,8 @@ test.each<[string, TestEntry]>([
   expect(await readEntries(entry)).toEqual([]);
 });
 
+const codeXml = (code: string) =>
+  `<BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd><SubFmlyCd>${code}</SubFmlyCd></Fmly></Domn></BkTxCd>`;
 const batchOf = (count: number) => `<Btch><NbOfTxs>${count}</NbOfTxs></Btch>`;
 const amountXml = (amount: string, currency = 'EUR') => ({ extra: `<Amt Ccy="${currency}">${amount}</Amt>` });
 test.each<[string, TestEntry, string]>([
@@ -100,9 +106,14 @@ test.each<[string, TestEntry, string]>([
     { transactions: [transaction('', { extra: '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>' })] },
     'reversal',
   ],
+  ['a reversal with a number as its truth value', { extra: '<RvslInd>1</RvslInd>' }, 'reversal'],
+  ['a returned transfer without a reason', { transactions: [transaction('', { extra: '<RtrInf/>' })] }, 'reversal'],
+  ['a returned transfer that only its code tells', { extra: codeXml('RRTN') }, 'reversal'],
+  ['a transaction with such a code', { transactions: [transaction('', { extra: codeXml('RPCR') })] }, 'reversal'],
   ['another currency', { currency: 'CHF' }, 'other_currency'],
   ['three decimals', { amount: '10.001' }, 'unclear_amount'],
   ['an impossible date', { date: '2027-02-30' }, 'no_date'],
+  ['a date in the year 0000', { date: '0000-01-31' }, 'no_date'],
   ['a batch without transactions', { batch: batchOf(2), transactions: [] }, 'batch_without_details'],
   ['a batch with one of two', { batch: batchOf(2), transactions: [transaction('')] }, 'batch_without_details'],
   [
@@ -130,6 +141,35 @@ test('the transactions of a batch are single payments', async () => {
   ]);
 });
 
+test.each([
+  ['with', 'B1', [`${testIban}/B1/1`, `${testIban}/B1/2`]],
+  ['without', undefined, [expect.stringMatching(/-1$/), expect.stringMatching(/-2$/)]],
+])(
+  'transactions that share a reference differ by their position, %s a reference of the batch',
+  async (_case, entryReference, ids) => {
+    const extra = `<Refs><AcctSvcrRef>SHARED</AcctSvcrRef></Refs>${amountXml('5.00').extra}`;
+    const entry = { transactions: [transaction('', { extra }), transaction('', { extra })] };
+    const found = await readEntries({ ...entry, ...(entryReference && { reference: entryReference }) });
+    expect(found.map(({ paymentId }) => paymentId)).toEqual(ids);
+  },
+);
+
+test.each([
+  ['of 65 characters', 'B'.repeat(65)],
+  ['with a control character', 'B\u0085'],
+])('a reference of the bank %s identifies no payment', async (_case, text) => {
+  const [found] = await readEntries({ reference: text });
+  expect(found?.paymentId).toMatch(new RegExp(`^${testIban}/[\\w-]{32}-1$`));
+});
+
+test('a statement has the number and the time of its message if it has no others', async () => {
+  const content = statementXml([{}], { number: 7 })
+    .replaceAll('ElctrncSeqNb', 'LglSeqNb')
+    .replace(/<CreDtTm>.*<\/CreDtTm>/, '')
+    .replace('<Stmt>', '<GrpHdr><CreDtTm>2027-02-03T06:00:00Z</CreDtTm></GrpHdr><Stmt>');
+  expect((await read(content))[0]).toMatchObject({ number: 7, writtenOn: '2027-02-03' });
+});
+
 test('a transaction in the currency of the payer has the amount of its booking', async () => {
   expect(await readEntries({ transactions: [transaction('', amountXml('100', 'SEK'))] })).toMatchObject([
     { amount: 1000n, currency: 'EUR', problem: undefined },
@@ -140,6 +180,10 @@ test.each([
   ['2027-01-29T23:59:59.123456789+01:00', '2027-01-29T22:59:59.123Z'],
   ['2027-01-29T23:59:59Z', '2027-01-29T23:59:59.000Z'],
   ['2027-01-29T23:59:59', undefined],
+  ['+099999-01-29T23:59:59Z', undefined],
+  ['0000-01-29T23:59:59Z', undefined],
+  ['9999-12-31T23:59:59-01:00', undefined],
+  ['Friday, 29 January 2027 The 23:59 Z', undefined],
 ])('the acceptance time %s is %s', async (time, acceptedAt) => {
   const extra = `<RltdDts><AccptncDtTm>${time}</AccptncDtTm></RltdDts>`;
   const [found] = await readEntries({ transactions: [transaction('', { extra })] });
@@ -223,9 +267,14 @@ test.each([
   ['a missing column', `${testIban},2027-01-31,1.00`, 'The file is not valid CSV'],
   ['an open quote', `${testIban},2027-01-31,1.00,EUR,"x,,`, 'The file is not valid CSV'],
   ['an endless row', `${testIban},2027-01-31,1.00,EUR,,${'x'.repeat(70_000)},`, 'The file is not valid CSV'],
+  ['an account that is no number', `\0,2027-01-31,1.00,EUR,,,`, 'Row 2: Every row'],
   ['a second account', `${testIban},2027-01-31,1,EUR,,,\nNL91ABNA0417164300,2027-01-31,1,EUR,,,`, 'Row 3: Every row'],
 ])('a CSV file with %s is rejected', async (_case, rows, message) => {
   await expect(read(csv(rows))).rejects.toThrow(message);
+});
+
+test('a CSV file with two columns of one name is rejected', async () => {
+  await expect(read(`Text,${csv('a,b,c,d,e,f,g,h')}`)).rejects.toThrow('two columns text');
 });
 
 test('a long file is read as it arrives, in constant memory', async () => {
