@@ -17,7 +17,7 @@ import {
   type DatabaseOptions,
   openClient,
 } from '../connections/client.ts';
-import { redact } from '../connections/errors.ts';
+import { withRedactedErrors } from '../connections/errors.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, clientSecrets, isLiveSecret } from '../schema.ts';
 
@@ -58,19 +58,11 @@ export function openAccountDirectory(options: DatabaseOptions): AccountDirectory
       return outcome.kind === 'deadline_exceeded' ? { kind: 'unavailable' } : outcome;
     },
     async check() {
-      try {
-        await Promise.all(clients.map((client) => findBatch(client, [])));
-      } catch (error) {
-        throw redact(error);
-      }
+      await withRedactedErrors(() => Promise.all(clients.map((client) => findBatch(client, []))));
     },
     async longestLateDays() {
-      try {
-        const rows = await clients[0]?.run(({ findLateDays }) => findLateDays.execute());
-        return rows?.[0]?.days ?? lateDays.byDefault;
-      } catch (error) {
-        throw redact(error);
-      }
+      const rows = await withRedactedErrors(async () => clients[0]?.run(({ findLateDays }) => findLateDays.execute()));
+      return rows?.[0]?.days ?? lateDays.byDefault;
     },
     close: queue.close,
   };

@@ -6,7 +6,7 @@ import {
   openTransactionClient,
   patientConnectTimeoutMs,
 } from '../connections/client.ts';
-import { isConcurrencyFailure, redact } from '../connections/errors.ts';
+import { isConcurrencyFailure, withRedactedErrors } from '../connections/errors.ts';
 
 /**
  * Serializable, because one statement counts a merchant's secrets or endpoints and adds one. If two callers try to add
@@ -63,13 +63,7 @@ export function openOperatorClient(
   const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, name);
   const run = runOn(client);
   return {
-    async run(statement) {
-      try {
-        return await run(statement);
-      } catch (error) {
-        throw redact(error);
-      }
-    },
+    run: (statement) => withRedactedErrors(() => run(statement)),
     close: client.close,
     [Symbol.asyncDispose]: client.close,
   };

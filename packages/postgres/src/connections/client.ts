@@ -4,7 +4,14 @@ import { sql } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres, { type Notice } from 'postgres';
 import { parseConnectionUrl } from './connection-url.ts';
-import { ConnectionLost, ConnectionStuck, isConnectionLost, isUnprepared, redact } from './errors.ts';
+import {
+  ConnectionLost,
+  ConnectionStuck,
+  isConnectionLost,
+  isUnprepared,
+  redact,
+  withRedactedErrors,
+} from './errors.ts';
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type Address, createAddresses, type OpenedSocket, openSocket, type SocketTarget } from './sockets.ts';
 
@@ -390,12 +397,10 @@ export async function withConnection<Result>(
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
   await using connection = openConnection({ connectTimeoutMs: patientConnectTimeoutMs, ...options });
-  try {
+  return await withRedactedErrors(async () => {
     await connection.open();
-    return await work(connection);
-  } catch (error) {
-    throw redact(error);
-  }
+    return work(connection);
+  });
 }
 
 const replicationMessage = 'the database committed without waiting for its synchronous standby';

@@ -188,6 +188,25 @@ export function redact(error: unknown): Error {
   return cause instanceof DatabaseError ? cause : new DatabaseError(messageFor(cause));
 }
 
+/** Performs work. Rejects with its error without SQL and values. */
+export async function withRedactedErrors<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw redact(error);
+  }
+}
+
+/** Resolves to `undefined` if the database was unreachable. Rejects only because of a bug. */
+export async function unlessUnreachable<Result>(result: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (statementFailure(error) === undefined) throw redact(error);
+    return undefined;
+  }
+}
+
 function messageFor(cause: Error): string {
   const code = codeOf(cause);
   if (cause instanceof ConnectionLost) return cause.message;

@@ -1,7 +1,7 @@
 import { getTableName, sql } from 'drizzle-orm';
 import { orders } from '../schema.ts';
 import { type DatabaseOptions, openClient } from './client.ts';
-import { redact } from './errors.ts';
+import { withRedactedErrors } from './errors.ts';
 
 /** Shorter than the deadline of a readiness probe, so that a locked table is reported as the reason. */
 const lockTimeoutMs = 1_000;
@@ -49,15 +49,11 @@ export function openWriteCheck(database: DatabaseOptions) {
      */
     async run(): Promise<WriteCheckResult> {
       const sentAt = Date.now();
-      try {
-        const [, [clock]] = await client.run((db) =>
-          Promise.all([db.execute(storeNothing), db.execute<{ now: number }>(readClock)]),
-        );
-        // `Date.now` rounds down.
-        return { clockOffsetMs: distanceTo(clock?.now ?? sentAt, sentAt, Date.now() + 1) };
-      } catch (error) {
-        throw redact(error);
-      }
+      const [, [clock]] = await withRedactedErrors(() =>
+        client.run((db) => Promise.all([db.execute(storeNothing), db.execute<{ now: number }>(readClock)])),
+      );
+      // `Date.now` rounds down.
+      return { clockOffsetMs: distanceTo(clock?.now ?? sentAt, sentAt, Date.now() + 1) };
     },
     close: client.close,
   };

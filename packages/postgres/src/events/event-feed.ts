@@ -12,7 +12,7 @@ import {
   openClient,
   plansEveryRun,
 } from '../connections/client.ts';
-import { redact, statementFailure } from '../connections/errors.ts';
+import { unlessUnreachable } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
 import { prepareServerQuery } from '../orders/server-query.ts';
 import { eventFeeds, events, orders } from '../schema.ts';
@@ -52,13 +52,8 @@ export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
         merchantIds: arrayLiteral([...after.keys()], (id) => id),
         positions: arrayLiteral([...after.values()], (position) => position),
       };
-      try {
-        const rows = await watching.run(({ findNew }) => findNew(values));
-        return new Set(rows.map(({ merchantId }) => merchantId as AccountId));
-      } catch (error) {
-        if (statementFailure(error) === undefined) throw redact(error);
-        return new Set();
-      }
+      const rows = (await unlessUnreachable(watching.run(({ findNew }) => findNew(values)))) ?? [];
+      return new Set(rows.map(({ merchantId }) => merchantId as AccountId));
     },
     async close() {
       await pages.close();

@@ -8,7 +8,7 @@ import {
   openClient,
   plansEveryRun,
 } from '../connections/client.ts';
-import { redact, statementFailure } from '../connections/errors.ts';
+import { unlessUnreachable } from '../connections/errors.ts';
 import { openOnServers } from '../merchant-servers.ts';
 import { inStatements } from '../orders/find/order-keys.ts';
 import { orderOf } from '../orders/order-rows.ts';
@@ -157,16 +157,6 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
     /** Lets running calls finish, then closes the connections. */
     close: servers.close,
   };
-}
-
-/** Resolves to `undefined` if the database was unreachable. Rejects only because of a bug. */
-async function unlessUnreachable<Result>(result: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await result;
-  } catch (error) {
-    if (statementFailure(error) === undefined) throw redact(error);
-    return undefined;
-  }
 }
 
 /** Opens the deliveries of one server's merchants. */

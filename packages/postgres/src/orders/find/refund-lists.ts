@@ -6,7 +6,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
 import type { Closable, DatabaseOptions } from '../../connections/client.ts';
-import { redact, statementFailure } from '../../connections/errors.ts';
+import { unlessUnreachable } from '../../connections/errors.ts';
 import { accounts, pendingRefunds, refusedPayments } from '../../schema.ts';
 import { amountOf } from '../order-rows.ts';
 
@@ -53,16 +53,14 @@ export function openRefundLists(options: DatabaseOptions): RefundLists {
     listPendingRefunds: (checkoutId, { after = { createdAtMs: 0, serviceOrderId: 0 }, limit }, timeoutMs) =>
       pages.add({ merchantId: checkoutId, after, limit }, timeoutMs),
     async readRefundHealth() {
-      try {
-        const [[owed], [pending]] = await Promise.all([
-          client.run(({ oldestOwed }) => oldestOwed.execute()),
-          client.run(({ oldestPending }) => oldestPending.execute()),
-        ]);
-        return { owedSeconds: owed?.seconds ?? 0, pendingSeconds: pending?.seconds ?? 0 };
-      } catch (error) {
-        if (statementFailure(error) === undefined) throw redact(error);
-        return undefined;
-      }
+      const reads = [
+        client.run(({ oldestOwed }) => oldestOwed.execute()),
+        client.run(({ oldestPending }) => oldestPending.execute()),
+      ];
+      const rows = await unlessUnreachable(Promise.all(reads));
+      if (rows === undefined) return undefined;
+      const [owedSeconds = 0, pendingSeconds = 0] = rows.map(([oldest]) => oldest?.seconds);
+      return { owedSeconds, pendingSeconds };
     },
     close: pages.close,
   };

@@ -6,7 +6,13 @@ import {
   openConnection,
   patientConnectTimeoutMs,
 } from '../../connections/client.ts';
-import { DatabaseError, failsWithAnyValues, redact, statementFailure } from '../../connections/errors.ts';
+import {
+  DatabaseError,
+  failsWithAnyValues,
+  redact,
+  statementFailure,
+  withRedactedErrors,
+} from '../../connections/errors.ts';
 import { orderMetadata, orders, pairDigest, payments, pendingRefunds, refusedPayments } from '../../schema.ts';
 import { readPages } from './scan.ts';
 
@@ -140,11 +146,7 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         insert into ${orderMetadata} select merchant_id, ${pairDigest(sql`pair.key`, sql`pair.value`)}, created_at, service_order_id
         from restored, jsonb_each_text(metadata) as pair on conflict do nothing
       ) select 1 from restored`);
-  try {
-    await connection.open();
-  } catch (error) {
-    throw redact(error);
-  }
+  await withRedactedErrors(connection.open);
   const store = async (page: readonly string[]): Promise<void> => {
     try {
       const rows = await insert(page);
