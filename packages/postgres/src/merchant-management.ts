@@ -43,12 +43,10 @@ function openServerManagement(options: DatabaseOptions): MerchantManagement & Cl
     { readonly clientId: string; readonly work: (run: Run) => Promise<ManagementOutcome<unknown>> },
     ManagementOutcome<unknown>
   >({
+    ...options,
     name: 'management',
-    server: options.server,
-    meter: options.meter,
     clients: [openAdministration(options, 'management')],
-    batchMax: 1,
-    waitingMax: queueLimits.management.waitingMax,
+    ...queueLimits.management,
     // A page of deliveries takes longer than a change.
     ownerOf: ({ clientId }) => clientId,
     run: (client, items) => Promise.all(items.map(({ work }) => work(runOn(client)))),

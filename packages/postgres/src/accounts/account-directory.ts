@@ -48,8 +48,7 @@ export function openAccountDirectory(options: DatabaseOptions): AccountDirectory
     name: 'accounts',
     meter: options.meter,
     clients,
-    batchMax: queueLimits.accounts.batchMax,
-    waitingMax: queueLimits.accounts.waitingMax,
+    ...queueLimits.accounts,
     run: findBatch,
   });
   return {

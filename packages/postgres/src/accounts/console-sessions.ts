@@ -52,8 +52,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
     name: 'console',
     meter: options.meter,
     clients: [client],
-    batchMax: 1,
-    waitingMax: queueLimits.console.waitingMax,
+    ...queueLimits.console,
     run: (client, works) => Promise.all(works.map((work) => work(runOn(client)))),
   });
   const perform = <Found>(timeoutMs: number, work: (db: PostgresJsDatabase) => Promise<Found | undefined>) =>

@@ -18,8 +18,8 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
    * (docs/decisions/013-batches.md).
    */
   readonly batchMin?: number;
-  /** The maximum number of items in one batch. */
-  readonly batchMax: number;
+  /** The maximum number of items in one batch. Absent: each item has its own statement. */
+  readonly batchMax?: number;
   /** The maximum number of items that wait for a client; further items are `overloaded` at once. */
   readonly waitingMax: number;
   /**
@@ -200,7 +200,7 @@ function hasFailed(outcomes: readonly unknown[]): boolean {
  */
 function createTurns<Client, Item, Outcome>(
   waiting: Entry<Item, Outcome>[],
-  { batchMax, waitingMax, ownerOf = () => undefined }: BatchQueueOptions<Client, Item, Outcome>,
+  { batchMax = 1, waitingMax, ownerOf = () => undefined }: BatchQueueOptions<Client, Item, Outcome>,
 ) {
   /** The latest turn of each owner since the queue was idle. */
   const latestTurns = new Map<unknown, number>();

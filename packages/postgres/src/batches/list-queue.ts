@@ -28,17 +28,14 @@ export function openListClient<Statements>(options: DatabaseOptions, prepare: (d
  * request.
  */
 export function openListQueue<Statement, Request extends { readonly merchantId: AccountId }, Page>(
-  { name, server, meter }: Pick<DatabaseOptions, 'server' | 'meter'> & { readonly name: string },
+  options: Pick<DatabaseOptions, 'server' | 'meter'> & { readonly name: string },
   client: DatabaseClient<Statement>,
   read: (client: DatabaseClient<Statement>, request: Request) => Promise<Page>,
 ) {
   return createBatchQueue<DatabaseClient<Statement>, Request, Page>({
-    name,
-    server,
-    meter,
+    ...options,
     clients: [client],
-    batchMax: 1,
-    waitingMax: queueLimits.lists.waitingMax,
+    ...queueLimits.lists,
     ownerOf: ({ merchantId }) => merchantId,
     run: (client, requests) => Promise.all(requests.map((request) => read(client, request))),
   });

@@ -161,14 +161,13 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
 
 /** Opens the deliveries of one server's merchants. */
 function openServerQueue(options: DatabaseOptions) {
-  const { server, meter } = options;
+  const { server } = options;
   const client = openClient({ ...options, applicationName: 'order-gateway webhooks', settings: plansEveryRun }, (db) =>
     prepareDeliveries(db, server),
   );
   const queue = createBatchQueue<DatabaseClient<Statements>, RecordedAttempt, { kind: 'recorded' }>({
+    ...options,
     name: 'webhooks',
-    server,
-    meter,
     clients: [client],
     ...queueLimits.deliveries,
     async run(client, attempts) {

@@ -65,12 +65,10 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     openClient({ ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun }, prepareStatements);
   const openQueue = (name: 'changes' | 'expiries') =>
     createBatchQueue<DatabaseClient<Statements>, Change, RowOutcome>({
+      ...options,
       name,
-      server: options.server,
-      meter: options.meter,
       clients: Array.from({ length: queueLimits[name].connections }, () => open(name)),
-      batchMax: 1,
-      waitingMax: queueLimits[name].waitingMax,
+      ...queueLimits[name],
       async run(client, [change]) {
         if (change === undefined) return [];
         try {

@@ -64,7 +64,7 @@ type Replays = DatabaseClient<ReturnType<typeof prepareFindBy>>;
  * does not see rows that were committed after it began.
  */
 export function openCreations({ limits = queueLimits.orders, ...database }: CreationOptions): Creations {
-  const { server, meter } = database;
+  const { server } = database;
   const { session, prepare } = server
     ? // Citus can only choose the server of a function call if the plan is made for the values of that call.
       { session: { settings: plansEveryRun }, prepare: prepareInsertOnServer }
@@ -84,9 +84,8 @@ export function openCreations({ limits = queueLimits.orders, ...database }: Crea
     (db) => prepareFindBy(db, 'order_id', server),
   );
   const queue: Creations = createBatchQueue({
+    ...database,
     name: 'orders',
-    server,
-    meter,
     clients: Array.from({ length: batchesInFlight }, () => inserts),
     ...limits,
     ownerOf: ({ merchantId }: NewOrder) => merchantId,

@@ -75,20 +75,16 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   const pageClients = openClients(options, 'pages');
   const pages = createLookups(options, 'pages', pageClients, createMerchantCache());
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
+    ...options,
     name: 'logos',
-    server: options.server,
-    meter: options.meter,
     clients: shared(pageClients),
-    batchMax: 1,
-    waitingMax: queueLimits.logos.waitingMax,
+    ...queueLimits.logos,
     run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
   });
   const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
+    ...options,
     name: 'payments',
-    server: options.server,
-    meter: options.meter,
     clients: shared(clients),
-    batchMax: 1,
     waitingMax: queueLimits.lookups.waitingMax,
     ownerOf: ({ token }) => merchantIdOf(token),
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
@@ -150,20 +146,19 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
  * index of that key.
  */
 function createLookups(
-  { meter, server }: DatabaseOptions,
+  options: DatabaseOptions,
   name: 'lookups' | 'pages',
   clients: readonly DatabaseClient<Statements>[],
   findMerchants: FindMerchants,
 ) {
   return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
+    ...options,
     name,
-    server,
-    meter,
     clients,
     batchMax: queueLimits.lookups.batchMax,
     waitingMax: queueLimits[name].waitingMax,
     ownerOf: ({ merchantId }) => merchantId,
-    run: (client, batch) => findBatch(client, server, batch, findMerchants),
+    run: (client, batch) => findBatch(client, options.server, batch, findMerchants),
   });
 }
 
@@ -274,14 +269,12 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
   return unlessUnstored<PaymentLookup>([row], {
     ...linkOf(row, merchant),
-    ...{
-      isKnown,
-      storedPaidOn: payment?.paidOn ?? null,
-      storedNote: payment?.note ?? null,
-      refused,
-      makesRefunds: key.checkoutId === merchantId || account?.makesRefunds === true,
-      nowMs: merchant.nowMs,
-    },
+    isKnown,
+    storedPaidOn: payment?.paidOn ?? null,
+    storedNote: payment?.note ?? null,
+    refused,
+    makesRefunds: key.checkoutId === merchantId || account?.makesRefunds === true,
+    nowMs: merchant.nowMs,
   });
 }
 
