@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  type Account,
   type CheckoutSystem,
   type ChecksumMode,
   type ClientSecretStore,
@@ -11,9 +12,10 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@order-gateway/domain/accounts';
-import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { accounts, clientSecrets, consoleLinks, consoleSessions, isLiveSecret } from '../schema.ts';
+import { isEnabledMerchant } from './account-directory.ts';
 import { type AdminOptions, openOperatorClient, type Run } from './admin-connection.ts';
 import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
 import { recordConsoleLink } from './console-sessions.ts';
@@ -43,27 +45,17 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
           .insert(accounts)
           .values({ name, clientId, ...account })
           .returning({ id: accounts.id });
-        await runRecorded(
-          db,
-          insertion,
-          {
-            ...({ actor, name: 'create', clientId } as const),
-            details: {
-              name,
-              kind,
-              ...(lateDays !== undefined && { late_days: lateDays }),
-              ...(getsCustomerData && { customer_data: 'yes' }),
-              ...(makesRefunds && { refunds: 'yes' }),
-            },
-          },
-          {
-            also: [
-              sql`
-                insert into ${clientSecrets} (account_id, secret_hash)
-                select id, ${hashSecret(clientSecret)}::bytea from acted`,
-            ],
-          },
-        );
+        const details = {
+          name,
+          kind,
+          ...(lateDays !== undefined && { late_days: lateDays }),
+          ...(getsCustomerData && { customer_data: 'yes' }),
+          ...(makesRefunds && { refunds: 'yes' }),
+        };
+        const addSecret = sql`
+          insert into ${clientSecrets} (account_id, secret_hash)
+          select id, ${hashSecret(clientSecret)}::bytea from acted`;
+        await runRecorded(db, insertion, { actor, name: 'create', clientId, details }, { also: [addSecret] });
         return { clientId, clientSecret };
       }),
 
@@ -78,7 +70,7 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
           .from(accounts)
           .where(eq(accounts.clientId, page.afterClientId ?? ''));
         return db
-          .select({ ...listedColumns, liveSecrets: sql<number>`count(${clientSecrets.id})::int` })
+          .select({ ...getTableColumns(accounts), liveSecrets: sql<number>`count(${clientSecrets.id})::int` })
           .from(accounts)
           .leftJoin(clientSecrets, and(eq(clientSecrets.accountId, accounts.id), isLiveSecret))
           .where(page.afterClientId === undefined ? undefined : gt(accounts.id, sql`(${after})`))
@@ -96,11 +88,10 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
     createConsoleLink: (clientId: string, { name, role }: ConsoleUser): Promise<string | undefined> =>
       run(async (db) => {
         const token = createConsoleToken(randomBytes);
-        const isEnabled = and(eq(accounts.clientId, clientId), isMerchant, isNull(accounts.disabledAt));
         const created = await recordConsoleLink(
           db,
           { tokenDigest: hashSecret(token), name, role },
-          sql`select ${accounts.id}, null::bigint as session_id from ${accounts} where ${isEnabled}`,
+          sql`select ${accounts.id}, null::bigint as session_id from ${accounts} where ${isEnabledMerchant(clientId)}`,
           { actor, clientId },
         );
         return created.length === 1 ? token : undefined;
@@ -118,16 +109,16 @@ export function openAccountAdmin({ actor = systemActor(), ...options }: AdminOpt
 /** Returns the changes of an account's settings. The statement that makes a change also records it in the audit log. */
 function accountSettingsOn(run: Run, actor: Actor) {
   /**
-   * Changes settings of an account. `isOfKind` restricts the change to accounts that have these settings, and `also`
-   * are further statements to run with it.
+   * Changes settings of an account. `kind` is the kind of accounts that have these settings, if not all have, and
+   * `also` are further statements to run with the change.
    */
   const changeSettings = (
-    action: Action & { readonly clientId: string },
+    { kind, ...action }: Action & { readonly clientId: string; readonly kind?: Account['kind'] },
     settings: PgUpdateSetSource<typeof accounts>,
-    { isOfKind, also = [] }: { readonly isOfKind?: SQL; readonly also?: readonly SQL[] } = {},
+    also: readonly SQL[] = [],
   ) =>
     run(async (db) => {
-      const isTarget = and(eq(accounts.clientId, action.clientId), isOfKind);
+      const isTarget = and(eq(accounts.clientId, action.clientId), kind && eq(accounts.kind, kind));
       const statement = db.update(accounts).set(settings).where(isTarget).returning({ id: accounts.id });
       const changed = await runRecorded(db, statement, { ...action, actor }, { also });
       return changed.length === 1 ? 'done' : 'unknown_account';
@@ -136,17 +127,15 @@ function accountSettingsOn(run: Run, actor: Actor) {
     /** Takes effect within a second, when a process next reads the merchant. */
     setChecksumMode: (clientId: string, checksumMode: ChecksumMode) =>
       changeSettings(
-        { name: 'checksum', clientId, details: { mode: checksumMode } },
+        { name: 'checksum', clientId, kind: 'merchant', details: { mode: checksumMode } },
         { checksumMode },
-        { isOfKind: isMerchant },
       ),
 
     /** Sets the lifetime of orders sent without an expiry; `null` for none. Takes effect within a second. */
     setDefaultLifetime: (clientId: string, defaultLifetimeSeconds: number | null) =>
       changeSettings(
-        { name: 'lifetime', clientId, details: { seconds: defaultLifetimeSeconds } },
+        { name: 'lifetime', clientId, kind: 'merchant', details: { seconds: defaultLifetimeSeconds } },
         { defaultLifetimeSeconds },
-        { isOfKind: isMerchant },
       ),
 
     /**
@@ -154,18 +143,13 @@ function accountSettingsOn(run: Run, actor: Actor) {
      * Takes effect within a second.
      */
     setLateDays: (clientId: string, lateDays: number) =>
-      changeSettings(
-        { name: 'late_days', clientId, details: { days: lateDays } },
-        { lateDays },
-        { isOfKind: eq(accounts.kind, 'checkout') },
-      ),
+      changeSettings({ name: 'late_days', clientId, kind: 'checkout', details: { days: lateDays } }, { lateDays }),
 
     /** Sets whether a checkout system makes the refunds of its payments. Takes effect at once. */
     setMakesRefunds: (clientId: string, makesRefunds: boolean) =>
       changeSettings(
-        { name: 'refunds', clientId, details: { refunds: makesRefunds ? 'on' : 'off' } },
+        { name: 'refunds', clientId, kind: 'checkout', details: { refunds: makesRefunds ? 'on' : 'off' } },
         { makesRefunds },
-        { isOfKind: eq(accounts.kind, 'checkout') },
       ),
 
     /**
@@ -174,9 +158,8 @@ function accountSettingsOn(run: Run, actor: Actor) {
      */
     setRateLimit: (clientId: string, rateLimit: number | null) =>
       changeSettings(
-        { name: 'limit', clientId, details: { calls_per_second: rateLimit } },
+        { name: 'limit', clientId, kind: 'merchant', details: { calls_per_second: rateLimit } },
         { rateLimit },
-        { isOfKind: isMerchant },
       ),
 
     /** Changes the name that customers see. */
@@ -191,11 +174,9 @@ function accountSettingsOn(run: Run, actor: Actor) {
       changeSettings(
         { name: 'disable', clientId },
         { disabledAt: sql`coalesce(${accounts.disabledAt}, now())` },
-        {
-          also: [consoleSessions, consoleLinks].map(
-            (table) => sql`delete from ${table} where account_id = (select id from acted)`,
-          ),
-        },
+        [consoleSessions, consoleLinks].map(
+          (table) => sql`delete from ${table} where account_id = (select id from acted)`,
+        ),
       ),
 
     enable: (clientId: string) => changeSettings({ name: 'enable', clientId }, { disabledAt: null }),
@@ -271,7 +252,7 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
           .where(isTarget);
         if (unchanged !== undefined) return { kind: unchanged.isLive ? 'last' : 'ended_already' } as const;
         const accountExists = (await db.$count(accounts, eq(accounts.clientId, clientId))) === 1;
-        return accountExists ? ({ kind: 'unknown_secret' } as const) : ({ kind: 'unknown_account' } as const);
+        return { kind: accountExists ? 'unknown_secret' : 'unknown_account' } as const;
       }),
   };
 }
@@ -281,11 +262,6 @@ type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: C
   /** Whether it makes the refunds of its payments. */
   readonly makesRefunds?: boolean | undefined;
 };
-
-/** Whether an account is a merchant; checkout systems have no orders. */
-const isMerchant = eq(accounts.kind, 'merchant');
-
-const listedColumns = getTableColumns(accounts);
 
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;

@@ -7,7 +7,7 @@ import {
   lateDays,
   type Merchant,
 } from '@order-gateway/domain/accounts';
-import { and, eq, isNull, max, sql } from 'drizzle-orm';
+import { and, eq, isNull, max, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../batches/batch-queue.ts';
 import {
@@ -130,6 +130,11 @@ async function findBatch(client: DatabaseClient<Statements>, clientIds: readonly
 export async function findAccount(db: PostgresJsDatabase, clientId: string): Promise<Account | undefined> {
   const [row] = await db.select(accountColumns).from(accounts).where(eq(accounts.clientId, clientId));
   return row && accountOf(row);
+}
+
+/** Whether an account is the merchant with this client id, and is enabled. */
+export function isEnabledMerchant(clientId: string): SQL | undefined {
+  return and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
 }
 
 type AccountRow = Omit<Merchant, 'kind' | 'id'> &

@@ -14,7 +14,7 @@ import { createBatchQueue } from '../batches/batch-queue.ts';
 import type { Closable, DatabaseOptions } from '../connections/client.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { accounts, consoleLinks, consoleSessions, instructionChanges } from '../schema.ts';
-import { accountColumns, accountOf } from './account-directory.ts';
+import { accountColumns, accountOf, isEnabledMerchant } from './account-directory.ts';
 import { openAdministration, type Run, runOn } from './admin-connection.ts';
 import { runRecorded } from './audit-log.ts';
 
@@ -243,11 +243,10 @@ function userOfLink(linkDigest: Uint8Array) {
 
 /** Returns the statement that selects a person as the user, if the merchant is enabled, and the query for the actor. */
 function userOfPerson({ clientId, name, role }: ConsolePerson) {
-  const isMerchant = and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
   return {
     user: sql`
       select ${accounts.id} as account_id, ${accounts.clientId}, ${name}::text as name, ${role}::text as role
-      from ${accounts} where ${isMerchant}`,
+      from ${accounts} where ${isEnabledMerchant(clientId)}`,
     actor: sql`select ${`console:${name}`}::text as name, ${role}::text as role, 'openid' as signed_in_by`,
   };
 }
