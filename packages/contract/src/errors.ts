@@ -289,10 +289,7 @@ export function failureDetail(failure: Failure): string {
       return failure.reason ?? errorCatalogue[failure.kind].when;
     case 'not_found':
       return failure.unknown === undefined ? errorCatalogue.not_found.when : notFoundDetails[failure.unknown];
-    case 'unavailable':
-    case 'deadline_exceeded':
-      return failureAdvice(failure.kind, failure.orderMayExist === true);
     default:
-      return errorCatalogue[failure.kind].when;
+      return failureAdvice(failure.kind, 'orderMayExist' in failure);
   }
 }

@@ -326,7 +326,7 @@ function grpcStatusOf(code: Outcome): string | null | undefined {
 
 /** The names of the fields of a failure: the API's names, without values. */
 function fieldsOf(failure: Failure): readonly string[] | undefined {
-  if (failure.kind === 'order_id_conflict') return failure.fields;
+  if ('fields' in failure) return failure.fields;
   if (!('errors' in failure)) return undefined;
   // The name of an unknown parameter or a metadata key can be any text.
   return failure.errors.map(({ field, code }) =>

@@ -27,33 +27,16 @@ export function problemOf(failure: Failure, requestId: string, baseUrl: BaseUrl)
 
 /** Returns the additional headers of the response to a failure. */
 export function headersOfFailure(failure: Failure): Record<string, string> {
-  switch (failure.kind) {
-    case 'unauthenticated':
-      // RFC 9110, 15.5.2 requires a challenge. This scheme's name stands for x-client-id and x-client-secret.
-      return { 'www-authenticate': 'ClientSecret' };
-    case 'method_not_allowed':
-      return { allow: failure.allow };
-    case 'rate_limited':
-    case 'overloaded':
-    case 'payment_in_progress':
-      return { 'retry-after': String(Math.ceil(failure.retryAfterMs / 1_000)) };
-    default:
-      return {};
-  }
+  // RFC 9110, 15.5.2 requires a challenge. This scheme's name stands for x-client-id and x-client-secret.
+  if (failure.kind === 'unauthenticated') return { 'www-authenticate': 'ClientSecret' };
+  if ('allow' in failure) return { allow: failure.allow };
+  return 'retryAfterMs' in failure ? { 'retry-after': String(Math.ceil(failure.retryAfterMs / 1_000)) } : {};
 }
 
 function membersOf(failure: Failure): Record<string, unknown> {
-  switch (failure.kind) {
-    case 'invalid_order':
-    case 'invalid_request':
-      return { errors: failure.errors };
-    case 'order_id_conflict':
-      return { fields: failure.fields };
-    case 'checksum_mismatch':
-      return { canonical_text: failure.canonicalText };
-    default:
-      return {};
-  }
+  if ('errors' in failure) return { errors: failure.errors };
+  if ('fields' in failure) return { fields: failure.fields };
+  return 'canonicalText' in failure ? { canonical_text: failure.canonicalText } : {};
 }
 
 /** The failures for Fastify's own errors (fastify.dev, "Errors"). */

@@ -39,29 +39,17 @@ export function connectErrorOf(failure: Failure, requestId: string): ConnectErro
 }
 
 function detailsOf(failure: Failure): ConnectError['details'] {
-  switch (failure.kind) {
-    case 'invalid_order':
-    case 'invalid_request':
-      return [
-        badRequest(failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }))),
-      ];
-    case 'order_id_conflict': {
-      const description = 'differs from the stored order';
-      return [badRequest(failure.fields.map((field) => ({ field, reason: 'differs', description })))];
-    }
-    case 'rate_limited':
-    case 'overloaded':
-    case 'payment_in_progress':
-      return [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(failure.retryAfterMs) } }];
-    default:
-      return [];
-  }
+  const fieldViolations = violationsOf(failure);
+  if (fieldViolations.length > 0) return [{ desc: BadRequestSchema, value: { fieldViolations } }];
+  if (!('retryAfterMs' in failure)) return [];
+  return [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(failure.retryAfterMs) } }];
 }
 
-function badRequest(
-  fieldViolations: { field: string; reason: string; description: string }[],
-): ConnectError['details'][number] {
-  return { desc: BadRequestSchema, value: { fieldViolations } };
+function violationsOf(failure: Failure) {
+  if ('errors' in failure)
+    return failure.errors.map(({ field, code, message }) => ({ field, reason: code, description: message }));
+  if (!('fields' in failure)) return [];
+  return failure.fields.map((field) => ({ field, reason: 'differs', description: 'differs from the stored order' }));
 }
 
 /** Returns the message or, if it is too long, as many characters as fit and a note that it was truncated. */
