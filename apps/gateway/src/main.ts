@@ -40,23 +40,24 @@ await run(async () => {
   for (const similar of similarVariables(process.env)) logger.warn(similar, 'unknown environment variable ignored');
   const drainDelayMs = config.drainDelayMs ?? (process.stdin.isTTY ? 0 : defaultDrainDelayMs);
   const workers = config.workers === 1 ? undefined : createWorkers(config.workers, logger, output);
-  const opening = startAll({ ...config, drainDelayMs }, logger, workers).catch(async (error) => {
+  const stopping = new AbortController();
+  const opening = startAll({ ...config, drainDelayMs }, logger, workers, stopping.signal).catch(async (error) => {
+    if (error === stopping.signal.reason) return undefined;
     // The warnings may explain the failure.
     await flushLogger(logger);
     throw error;
   });
-  let isStopping = false;
-  // Waits for the start to complete before undoing it, so that nothing it started is left running.
+  // Waits for the current step of the start before undoing it, so that nothing it started is left running.
   const stop = async () => {
-    isStopping = true;
+    stopping.abort();
     logger.info('stopping');
     const notified = notifySystemd('STOPPING=1', logger);
-    const { database, gateway, admin, stopCheckout } = await opening;
-    await Promise.all([gateway.close(), stopCheckout?.()]);
-    await Promise.all([admin.close(), database.close(), notified]);
+    const opened = await opening;
+    await Promise.all([opened?.gateway.close(), opened?.stopCheckout?.()]);
+    await Promise.all([opened?.admin.close(), opened?.database.close(), notified]);
     await flushLogger(logger);
   };
-  const reload = () => void opening.then(({ gateway }) => gateway.reloadTls());
+  const reload = () => void opening.then((opened) => opened?.gateway.reloadTls());
   // Under systemd, SIGHUP requests a reload, which must not stop a gateway without TLS.
   const stopOnce = onStopSignal(stop, {
     delayMs: drainDelayMs,
@@ -66,8 +67,9 @@ await run(async () => {
     logger.info('the package manager that started the gateway has ended');
     stopOnce();
   });
-  const { database, gateway, adminPort, demoMerchant, stopCheckout } = await opening;
-  if (isStopping) return;
+  const opened = await opening;
+  if (opened === undefined || stopping.signal.aborted) return;
+  const { database, gateway, adminPort, demoMerchant, stopCheckout } = opened;
   logger.info(
     {
       version,
@@ -90,11 +92,15 @@ await run(async () => {
   process.stderr.write(demoBanner(demoMerchant, gateway.baseUrl, order, consoleLink, stopCheckout !== undefined));
 });
 
-/** Opens everything that the gateway needs, and closes it again if a part fails. */
+/**
+ * Opens everything that the gateway needs, and closes it again if a part fails. Once `signal` is aborted, starts nothing
+ * else, and rejects with its reason or returns what is open.
+ */
 async function startAll(
   config: Config & { readonly drainDelayMs: number },
   logger: Logger,
   workers: Workers | undefined,
+  signal: AbortSignal,
 ) {
   const host = await announceWait(`the address of ${config.host}`, addressOf(config.host));
   await requireFreePorts(host, {
@@ -102,7 +108,7 @@ async function startAll(
     GRPC_PORT: config.grpcPort,
     ADMIN_PORT: config.adminPort,
   });
-  const database = await openDatabase(config, logger);
+  const database = await openDatabase(config, { logger, signal });
   const metrics = createMetrics(workers?.collect);
   const admin = createAdminServer(metrics);
   try {
@@ -132,6 +138,7 @@ async function startAll(
       const { openOperatorView } = await import('./pages/console/operator/operator-view.ts');
       admin.add(openOperatorView({ databaseUrl, secretsKeys, metrics, logger }));
     }
+    signal.throwIfAborted();
     const adminPort = await listenOn('ADMIN_PORT', host, config.adminPort, admin);
     const checkoutPort =
       demoMerchant && config.checkoutPort !== 'off' && !config.checkoutTemplate && !config.tls
@@ -158,7 +165,7 @@ async function startAll(
     for (const [fields, message] of configWarnings({ ...config, host, secretsKeys, baseUrl: gateway.baseUrl }))
       logger.warn(fields, message);
     const stopCheckout =
-      checkoutPort === undefined
+      checkoutPort === undefined || signal.aborted
         ? undefined
         : await announceWait(
             'the checkout',
@@ -170,7 +177,7 @@ async function startAll(
                 gatewayUrl: gateway.baseUrl,
                 grpcUrl: `http://${gateway.host}:${gateway.grpcPort}`,
               },
-              logger,
+              { logger, signal },
             ),
           );
     return { database, demoMerchant, admin, adminPort, gateway, stopCheckout };

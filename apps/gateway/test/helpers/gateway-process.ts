@@ -178,8 +178,8 @@ export async function startOnNewDatabase(
 
 /**
  * Sends a signal to a gateway, calls `whileStopping`, and expects the gateway to end with exit code 0. If it reaches
- * the limit of a graceful stop, which ends it with 1, and even a start takes longer than this limit, the machine is too
- * busy: then the rest of the test is skipped.
+ * the limit of a graceful stop, which ends it with 1, and even a first start takes longer than this limit, the machine is
+ * too busy: then the rest of the test is skipped. A stop waits for a step of the start at most.
  */
 export async function stopGracefully(
   child: ChildProcess,
@@ -199,10 +199,10 @@ export async function stopGracefully(
   expect(child.exitCode).toBe(0);
 }
 
-/** Returns how long a gateway with its own PostgreSQL takes to start, in milliseconds. */
+/** Returns how long the first start of a gateway with its own PostgreSQL takes, in milliseconds. */
 async function startDuration(): Promise<number> {
   const startedAt = performance.now();
-  await startProcess({ DATA_DIR: await newClusterDir() });
+  await startProcess({ DATA_DIR: await newDataDir() });
   return performance.now() - startedAt;
 }
 

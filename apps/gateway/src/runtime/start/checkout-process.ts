@@ -32,12 +32,12 @@ interface CheckoutProcess {
 }
 
 /**
- * Starts the checkout for a gateway with the embedded database, and waits until it is ready. The gateway works without
- * it, so a checkout that ends is only reported. Returns the function that stops it.
+ * Starts the checkout for a gateway with the embedded database, and waits until it is ready or `signal` is aborted. The
+ * gateway works without it, so a checkout that ends is only reported. Returns the function that stops it.
  */
 export async function startCheckoutProcess(
   { databaseUrl, dataDir, port, gatewayUrl, grpcUrl }: CheckoutProcess,
-  logger: Logger,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
 ): Promise<() => Promise<void>> {
   const { clientId, clientSecret } = await findOrCreateAccount(databaseUrl, dataDir);
   const child = spawn(process.execPath, [join(root, 'apps/checkout/src/main.ts')], {
@@ -62,7 +62,7 @@ export async function startCheckoutProcess(
     if (line.includes('"msg":"checkout ready"')) ready.resolve();
     process.stdout.write(`${line}\n`);
   });
-  await Promise.race([ready.promise, exited]);
+  await Promise.race([ready.promise, exited, once(signal, 'abort')]);
   return async () => {
     isStopping = true;
     if (child.connected) child.disconnect();

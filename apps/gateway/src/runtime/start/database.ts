@@ -6,7 +6,8 @@ import { messageOf, StartError } from '@order-gateway/runtime/process';
 
 /**
  * Opens the configured database, and migrates its schema or checks that it is current or newer. Outages of the embedded
- * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it.
+ * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it. If `signal` is aborted
+ * before the migration, closes the database and rejects with the signal's reason.
  */
 export async function openDatabase(
   {
@@ -14,7 +15,7 @@ export async function openDatabase(
     dataDir,
     migrate,
   }: { readonly databaseUrl: string | undefined; readonly dataDir: string; readonly migrate: boolean },
-  logger?: Logger,
+  { logger, signal }: { readonly logger?: Logger; readonly signal?: AbortSignal } = {},
 ) {
   const isExternal = databaseUrl !== undefined;
   /** The database's name for messages, without user and password. */
@@ -27,12 +28,13 @@ export async function openDatabase(
       });
   try {
     await announceWait(awaited, awaitRecovery(database.url));
+    signal?.throwIfAborted();
     if (migrate) await announceWait(`the migration of ${awaited}`, migrateDatabase(database.url));
     else await announceWait(awaited, requireSchema(database.url));
     return { url: database.url, name, awaited, embedded: !isExternal, close: database.stop };
   } catch (error) {
     await database.stop();
-    throw unusable(database.url, error);
+    throw error === signal?.reason ? error : unusable(database.url, error);
   }
 }
 
