@@ -92,7 +92,7 @@ export async function requireOwnSession(url: string): Promise<void> {
   const { isShared } = await inspectSessions(url);
   if (isShared)
     throw new DatabaseError(
-      'its pooler shares sessions, so it could not lock the schema: migrate with a direct connection, or set pool_mode = session',
+      'its pooler shares sessions, so it could not lock the schema: set MIGRATE=off and migrate with a direct connection, or set pool_mode = session',
     );
 }
 

@@ -73,6 +73,7 @@ describe.skipIf(isSkipped).each(skipsShared ? ['session'] : ['session', 'transac
         DATABASE_URL: gateway.databaseUrl,
         SECRETS_KEY: testSecretsKeyText,
         BASE_URL: 'http://127.0.0.1:1',
+        ...(poolMode === 'transaction' && { MIGRATE: 'off' }),
       };
       const run = ([name, ...args]: readonly string[]) =>
         runCommand(programs.find((program) => program.name() === name) ?? migrate, args, variables);
