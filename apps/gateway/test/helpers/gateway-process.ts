@@ -178,8 +178,8 @@ export async function startOnNewDatabase(
 
 /**
  * Sends a signal to a gateway, calls `whileStopping`, and expects the gateway to end with exit code 0. If it reaches
- * the limit of a graceful stop, which ends it with 1, and even a first start takes longer than this limit, the machine is
- * too busy: then the rest of the test is skipped. A stop waits for a step of the start at most.
+ * the limit of a graceful stop, which ends it with 1, and even a first start takes longer than this limit, the machine
+ * is too busy: then the rest of the test is skipped. A stop waits for a step of the start at most.
  */
 export async function stopGracefully(
   child: ChildProcess,
