@@ -1,5 +1,3 @@
-export const secretNote = "This secret will not be shown again. Store it where only the client's backend can read it.";
-
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -1,4 +1,4 @@
-import { createCommand } from '@order-gateway/command';
+import { createCommand, helpFormat } from '@order-gateway/command';
 import { isClientId, lateDays, merchantNameRule } from '@order-gateway/domain/accounts';
 import { lifetimeMs } from '@order-gateway/domain/orders';
 import { textError } from '@order-gateway/domain/requests';
@@ -22,6 +22,17 @@ export function createProgram(name: string, description: string): Command {
     .showHelpAfterError()
     .addHelpText('after', environmentHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
+}
+
+/** Creates a program whose commands are recorded in the audit log. */
+export function createRecordedProgram(name: string, description: string): Command {
+  return createProgram(name, description)
+    .addOption(actorOption())
+    .configureHelp({ ...helpFormat, showGlobalOptions: true })
+    .configureOutput({
+      // The arguments may contain a secret that was typed by mistake.
+      outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
+    });
 }
 
 export function accountCommand(parent: Command, name: string, description: string): Command {

@@ -1,6 +1,6 @@
 import { print } from '@order-gateway/runtime/output';
 import { run } from '@order-gateway/runtime/process';
-import { checkoutCommands } from './merchant-commands.ts';
+import { checkoutCommands } from './checkout-commands.ts';
 import { withAccounts } from './with-database.ts';
 
 /** `checkout`. */

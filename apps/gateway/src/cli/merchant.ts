@@ -1,9 +1,9 @@
 import { print } from '@order-gateway/runtime/output';
 import { run } from '@order-gateway/runtime/process';
-import { addBrandCommand } from './brand-command.ts';
-import { merchantCommands } from './merchant-commands.ts';
+import { addBrandCommand } from './merchant/brand-command.ts';
+import { merchantCommands } from './merchant/merchant-commands.ts';
+import { addWebhookCommands } from './merchant/webhook-commands.ts';
 import { withOperator } from './operator.ts';
-import { addWebhookCommands } from './webhook-commands.ts';
 import { withAccounts } from './with-database.ts';
 
 /** `merchant`. */

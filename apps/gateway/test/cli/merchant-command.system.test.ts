@@ -11,7 +11,7 @@ import { describe } from '@order-gateway/runtime/process';
 import type postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { program as checkoutProgram } from '../../src/cli/checkout.ts';
-import { merchantCommands } from '../../src/cli/merchant-commands.ts';
+import { merchantCommands } from '../../src/cli/merchant/merchant-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OrderRecord } from '../../src/operations/orders.ts';
 import { runProgram } from '../helpers/gateway-process.ts';

@@ -3,9 +3,9 @@ import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_p
 import { logoLimits } from '@order-gateway/domain/accounts';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
-import type { BrandResponse } from '../operations/brands.ts';
-import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
-import type { OpenOperator } from './operator.ts';
+import type { BrandResponse } from '../../operations/brands.ts';
+import { accountCommand, actorOf, jsonHelp } from '../arguments.ts';
+import type { OpenOperator } from '../operator.ts';
 
 const textOptions = {
   color: 'the colour of buttons, such as #0b5fff',

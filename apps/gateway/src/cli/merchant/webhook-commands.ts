@@ -1,11 +1,12 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { deliveryStatuses, endpointsMax, secretOverlapHours } from '@order-gateway/domain/webhooks';
-import { displayTime, secretNote, startList } from '@order-gateway/runtime/output';
+import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
-import type { DeliveryResponse, EndpointResponse } from '../operations/webhooks.ts';
-import { accountCommand, actorOf, jsonHelp } from './arguments.ts';
-import type { OpenOperator, Operator } from './operator.ts';
+import type { DeliveryResponse, EndpointResponse } from '../../operations/webhooks.ts';
+import { accountCommand, actorOf, jsonHelp } from '../arguments.ts';
+import { secretNote } from '../new-secret.ts';
+import type { OpenOperator, Operator } from '../operator.ts';
 
 const { method } = WebhookService;
 

@@ -1,41 +1,29 @@
-import { helpFormat } from '@order-gateway/command';
 import {
   type ChecksumMode,
   type ConsoleRole,
   checksumModes,
   consoleLimits,
   consoleRoles,
-  lateDays,
-  liveSecretsMax,
 } from '@order-gateway/domain/accounts';
 import { signInLink } from '@order-gateway/domain/links';
 import type { AccountAdmin } from '@order-gateway/postgres/accounts';
-import { displayTime, secretNote, startList } from '@order-gateway/runtime/output';
+import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import { Argument, type Command, Option } from 'commander';
-import { secretResponse } from '../operations/credentials.ts';
 import {
   accountCommand,
   actorOf,
-  actorOption,
-  clientIdHelp,
-  createProgram,
+  createRecordedProgram,
   jsonHelp,
-  lateDaysForm,
   nameOption,
   parseClientId,
-  parseEnd,
-  parseLateDays,
   parseLifetime,
   parseLimit,
-  parseSecretNumber,
-  timeForm,
-} from './arguments.ts';
-import { requireView } from './require-view.ts';
-import { baseUrlOf, type OpenAccounts, unknownAccount } from './with-database.ts';
-
-/** The options of commands that need no existing merchant, and can therefore be the first to run on a new database. */
-const creating = { creates: true } as const;
+} from '../arguments.ts';
+import { credentialLines } from '../new-secret.ts';
+import { requireView } from '../require-view.ts';
+import { baseUrlOf, type OpenAccounts, unknownAccount } from '../with-database.ts';
+import { addSecretCommands } from './secret-commands.ts';
 
 /** The number of rows that a list reads from the database at a time. */
 const listPage = 500;
@@ -46,7 +34,10 @@ const listPage = 500;
  * before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = recordedProgram('merchant', 'Creates merchants, and manages their secrets, settings and webhooks.');
+  const program = createRecordedProgram(
+    'merchant',
+    'Creates merchants, and manages their secrets, settings and webhooks.',
+  );
   const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
   for (const add of [
     addCreateCommand,
@@ -72,12 +63,16 @@ function addCreateCommand(program: Command, withAccounts: OpenAccounts, print: P
     .option('--test', 'a test merchant, whose orders move no money; this can never be changed')
     .option('--json', jsonHelp)
     .action(({ name, test, json }: { name: string; test?: true; json?: true }) =>
-      withAccounts(async (accounts) => {
-        const mode = test ? 'test' : 'live';
-        const { clientId, clientSecret } = await accounts.create(name, mode);
-        if (json) return print(JSON.stringify({ name, mode, client_id: clientId, client_secret: clientSecret }));
-        print(`Created ${mode} merchant ${name}\n${credentialLines(clientId, clientSecret)}`);
-      }, creating),
+      withAccounts(
+        async (accounts) => {
+          const mode = test ? 'test' : 'live';
+          const { clientId, clientSecret } = await accounts.create(name, mode);
+          if (json) return print(JSON.stringify({ name, mode, client_id: clientId, client_secret: clientSecret }));
+          print(`Created ${mode} merchant ${name}\n${credentialLines(clientId, clientSecret)}`);
+          // This can be the first command on a new database.
+        },
+        { creates: true },
+      ),
     );
 }
 
@@ -207,157 +202,8 @@ function addLogCommand(program: Command, withAccounts: OpenAccounts, print: Prin
     );
 }
 
-/** Adds the commands of `merchant secret`. */
-function addSecretCommands(program: Command, withAccounts: OpenAccounts, print: Print): void {
-  const secret = program
-    .command('secret')
-    .description('Adds, lists and revokes the client secrets of a merchant or checkout system.');
-
-  accountCommand(
-    secret,
-    'add',
-    `Adds a client secret, which works immediately. Up to ${liveSecretsMax} can work at the same time.`,
-  )
-    .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: never)`, parseEnd)
-    .option('--json', jsonHelp)
-    .action((clientId: string, { ends, json }: { ends?: Date; json?: true }) =>
-      withAccounts(async (accounts) => {
-        const added = await accounts.addSecret(clientId, ends ?? null);
-        if (added.kind === 'unknown_account') throw unknownAccount(clientId);
-        if (added.kind !== 'added')
-          throw new StartError(
-            `${clientId} has ${liveSecretsMax} secrets that work, which is the limit. Revoke one first.`,
-          );
-        const { id, createdAt, clientSecret } = added;
-        if (json) return print(JSON.stringify(secretResponse({ id, createdAt, endsAt: ends ?? null }, clientSecret)));
-        print(`Added secret ${id} of ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`);
-      }),
-    );
-
-  accountCommand(secret, 'list', 'Lists the client secrets by number. The secrets themselves are not stored.')
-    .option('--json', jsonHelp)
-    .action((clientId: string, { json }: { json?: true }) =>
-      withAccounts(async (accounts) => {
-        const secrets = await accounts.listSecrets(clientId);
-        if (secrets === undefined) throw unknownAccount(clientId);
-        const listed = secrets.map((secret) => secretResponse(secret));
-        if (json) return print(JSON.stringify({ secrets: listed }));
-        const { printRow, end } = startList({ NUMBER: 6, CREATED: 23, STATE: 0 }, json, print);
-        for (const { id, createdAt, endsAt } of secrets) {
-          const state =
-            endsAt === null
-              ? 'works'
-              : `${endsAt.getTime() > Date.now() ? 'works until' : 'ended'} ${displayTime(endsAt)}`;
-          printRow({}, `${id}`, displayTime(createdAt), state);
-        }
-        end(`${clientId} has no secrets.`);
-      }),
-    );
-
-  accountCommand(secret, 'revoke', 'Revokes a client secret in every process within a second, or at a given time.')
-    .argument('<NUMBER>', "the secret's number, as `merchant secret list` shows it", parseSecretNumber)
-    .option('--ends <TIME>', `when the secret stops working: ${timeForm} (default: now)`, parseEnd)
-    .action((clientId: string, number: number, { ends }: { ends?: Date }) =>
-      withAccounts(async (accounts) => {
-        const ended = await accounts.endSecret(clientId, number, ends ?? null);
-        if (ended.kind === 'unknown_account') throw unknownAccount(clientId);
-        if (ended.kind === 'unknown_secret') throw new StartError(`${clientId} has no secret ${number}.`);
-        if (ended.kind !== 'ends') throw new StartError(`Secret ${number} of ${clientId} has already ended.`);
-        const when = ends === undefined ? 'now' : `at ${displayTime(ended.endsAt)}`;
-        print(`Secret ${number} of ${clientId} ends ${when}.`);
-      }),
-    );
-}
-
-/** Creates the commands of `checkout`. A checkout system's secrets are managed with `merchant secret`. */
-export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = recordedProgram(
-    'checkout',
-    'Creates the accounts of checkout systems, which record the payments of all merchants.',
-  );
-  program
-    .command('create')
-    .description('Creates a checkout system with its first client id and secret.')
-    .addOption(nameOption('for the operator').makeOptionMandatory())
-    .option('--customer-data', "gives it the customer's data of the orders that it claims; this can never be changed")
-    .addOption(
-      new Option('--late-days <NUMBER>', `how long it can report payments after an order's expiry, ${lateDaysForm}`)
-        .argParser(parseLateDays)
-        .default(lateDays.byDefault),
-    )
-    .option('--refunds', 'lets merchants refund its payments, because it makes the refunds')
-    .option('--json', jsonHelp)
-    .action(({ name, json, customerData, lateDays, refunds }: CheckoutOptions) =>
-      openAccounts(
-        async (accounts) => {
-          const settings = { lateDays, getsCustomerData: customerData, makesRefunds: refunds };
-          const { clientId, clientSecret } = await accounts.create(name, 'checkout', settings);
-          if (json) return print(JSON.stringify({ name, client_id: clientId, client_secret: clientSecret }));
-          print(`Created checkout system ${name}\n${credentialLines(clientId, clientSecret)}`);
-        },
-        { actor: actorOf(program), ...creating },
-      ),
-    );
-  program
-    .command('late-days')
-    .description("Sets how long after an order's expiry a checkout system can report a payment that was made in time.")
-    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
-    .argument('<NUMBER>', lateDaysForm, parseLateDays)
-    .action((clientId: string, days: number) =>
-      openAccounts(
-        async (accounts) => {
-          if ((await accounts.setLateDays(clientId, days)) === 'unknown_account') {
-            throw new StartError(`There is no checkout system ${clientId}.`);
-          }
-          print(`${clientId} can now report payments for ${days} days after an order's expiry.`);
-        },
-        { actor: actorOf(program) },
-      ),
-    );
-  program
-    .command('refunds')
-    .description('Sets whether merchants can refund the payments of a checkout system, because it makes the refunds.')
-    .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
-    .addArgument(new Argument('<on|off>', 'off keeps the refunds that are pending').choices(['on', 'off']))
-    .action((clientId: string, setting: 'on' | 'off') =>
-      openAccounts(
-        async (accounts) => {
-          if ((await accounts.setMakesRefunds(clientId, setting === 'on')) === 'unknown_account') {
-            throw new StartError(`There is no checkout system ${clientId}.`);
-          }
-          print(`Merchants can ${setting === 'on' ? 'now' : 'no longer'} refund payments of ${clientId}.`);
-        },
-        { actor: actorOf(program) },
-      ),
-    );
-  return program;
-}
-
-interface CheckoutOptions {
-  readonly name: string;
-  readonly json?: true;
-  readonly customerData?: true;
-  readonly refunds?: true;
-  readonly lateDays: number;
-}
-
-/** Creates a program whose commands are recorded in the audit log. */
-function recordedProgram(name: string, description: string): Command {
-  return createProgram(name, description)
-    .addOption(actorOption())
-    .configureHelp({ ...helpFormat, showGlobalOptions: true })
-    .configureOutput({
-      // The arguments may contain a secret that was typed by mistake.
-      outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
-    });
-}
-
-function credentialLines(clientId: string, clientSecret: string): string {
-  return `  client id:     ${clientId}\n  client secret: ${clientSecret}\n${secretNote}`;
-}
-
 /** Adds `merchant console`, which creates one-time links to the console. */
-function addConsoleCommand(program: Command, withAccounts: OpenAccounts, print: (line: string) => void): void {
+function addConsoleCommand(program: Command, withAccounts: OpenAccounts, print: Print): void {
   const minutes = consoleLimits.linkMs / 60_000;
   accountCommand(
     program,

@@ -1,7 +1,8 @@
 import { UsageError } from '@order-gateway/runtime/process';
 import { type Command, CommanderError } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { checkoutCommands, merchantCommands } from './merchant-commands.ts';
+import { checkoutCommands } from '../checkout-commands.ts';
+import { merchantCommands } from './merchant-commands.ts';
 
 const clientId = 'app_0123456789abcdefghijklmn';
 const clientSecret = `sk_${'x'.repeat(43)}`;
