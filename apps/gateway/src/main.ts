@@ -93,8 +93,8 @@ await run(async () => {
 });
 
 /**
- * Opens everything that the gateway needs, and closes it again if a part fails. Once `signal` is aborted, starts nothing
- * else, and rejects with its reason or returns what is open.
+ * Opens everything that the gateway needs, and closes it again if a part fails. Once `signal` is aborted, starts
+ * nothing else, and rejects with its reason or returns what is open.
  */
 async function startAll(
   config: Config & { readonly drainDelayMs: number },
