@@ -53,7 +53,7 @@ async function record(payment) {
   } catch (error) {
     const code = codeOf(error);
     const isRefused = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'].includes(code);
-    throw new Error(`${isRefused ? 'Give the money back' : 'Keep the money, and find out why'}: ${code}`);
+    throw new Error(`${isRefused ? 'Refund the payment' : 'Keep the money, and find out why'}: ${code}`);
   }
 }
 

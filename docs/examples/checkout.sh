@@ -52,6 +52,6 @@ recorded=$(call RecordPayment "{
 code=$(error_code "$recorded")
 case $code in
   '') echo "Paid. The customer returns to $(member return_url "$recorded")" ;;
-  order_already_paid | order_cancelled | order_expired | payment_mismatch) fail "Give the money back: $code" ;;
+  order_already_paid | order_cancelled | order_expired | payment_mismatch) fail "Refund the payment: $code" ;;
   *) fail "Keep the money, and find out why: $code" ;;
 esac

@@ -37,10 +37,10 @@ async function pay(orderId: string, method = 'card', order: Readonly<Record<stri
 const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
 
 /** Continues an attempt until nothing changes. */
-async function settle(attemptId: string, sessionId: string) {
+async function completeCapture(attemptId: string, sessionId: string) {
   await world.advance(attemptId);
   expect(await stateOf(attemptId)).toBe('CLAIMED');
-  mollie.settle(sessionId);
+  mollie.completeCapture(sessionId);
   await world.advance(attemptId);
 }
 
@@ -57,13 +57,13 @@ test('a card is authorised, captured asynchronously and recorded', async () => {
   // Mollie can't reach this address.
   expect(body).not.toHaveProperty('webhookUrl');
   mollie.pay(sessionId);
-  await settle(attemptId, sessionId);
+  await completeCapture(attemptId, sessionId);
   expect(await stateOf(attemptId)).toBe('RECORDED');
   expect(mollie.requests.filter(({ route }) => route === captureRoute)).toHaveLength(1);
   expect(await world.findOrder('card')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
 });
 
-test('a method that the account does not have is not offered; another is paid at once', async () => {
+test('a method that the account does not have is not offered; another is paid immediately', async () => {
   const { page, attemptId, sessionId } = await pay('ideal', 'iDEAL');
   expect(page).not.toContain('Bancontact');
   mollie.pay(sessionId);
@@ -112,7 +112,7 @@ test.each(['effect without response', '500', '429', '401'] as const)(
     mollie.misbehave(captureRoute, mishap);
     await world.advance(attemptId);
     await expect.poll(() => mollie.payments.get(sessionId)?._embedded.captures.length).toBe(1);
-    mollie.settle(sessionId);
+    mollie.completeCapture(sessionId);
     await world.advance(attemptId);
     await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
   },

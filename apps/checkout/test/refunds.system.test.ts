@@ -68,7 +68,7 @@ test.each(['effect without response', '500', '429'] as const)(
   },
 );
 
-test('a refund of a part that the provider cannot count fails, instead of giving another amount back', async () => {
+test('a partial refund whose amount the provider cannot count fails, instead of refunding another amount', async () => {
   const { intent } = await paid('ariary', 'MGA');
   await request('ariary', { refund_id: 'r-1', refund_amount: 2.5 });
   await expectReversals('ariary', { refunds: [{ refund_id: 'r-1', status: 'FAILED', reason: 'amount_too_precise' }] });
@@ -139,7 +139,7 @@ async function transferred(orderId: string) {
   return { orderToken, transfer, run };
 }
 
-test('a person gives back a transfer, and marks the refund as made', async () => {
+test('a person returns a transfer, and marks the refund as made', async () => {
   const { orderToken, run } = await transferred('transfer');
   expect(await request('transfer', { refund_id: 'r-1' })).toMatchObject({ status: 'PENDING' });
   expect(JSON.parse(await run('refunds', '--json'))).toMatchObject({ refund_id: 'r-1', order_token: orderToken });
@@ -164,7 +164,7 @@ test('a refund that the bank returned fails, before or after it was marked as ma
   await expect(run('refunded', orderToken, 'r-4', '--failed')).rejects.toThrow('No refund r-4');
 });
 
-test('a transfer that is owed is listed until a person marks it as given back', async () => {
+test('a transfer that is owed is listed until a person marks it as returned', async () => {
   const { orderToken, transfer, run } = await transferred('transferred-twice');
   const paymentId = 'transferred-twice-2';
   expect(await transfer(paymentId)).toMatchObject({ refused: 'order_already_paid' });

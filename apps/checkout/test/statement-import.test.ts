@@ -338,7 +338,7 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
 });
 
-test('an entry that two persons assign at once is reported for one order', async () => {
+test('an entry that two people assign at the same time is reported for one order', async () => {
   await createOrder();
   await createOrder();
   const tokens = [`token${number - 1}`, `token${number}`];

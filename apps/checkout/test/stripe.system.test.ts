@@ -170,7 +170,7 @@ test('a live order is not offered the test payment, and amounts that Stripe cann
 test.each([
   ['effect without response', 1],
   ['500', 2],
-] as const)('a payment that is owed back is refunded once, although the refund ends with %s', async (mishap, sent) => {
+] as const)('a refused payment is refunded once, even if the call to refund it ends with %s', async (mishap, sent) => {
   const { attemptId, sessionId } = await pay(`owed-${mishap}`);
   // Someone captured another amount at Stripe.
   Object.assign(stripe.pay(sessionId, { amount: 1 }), { status: 'succeeded', amount_received: 1 });

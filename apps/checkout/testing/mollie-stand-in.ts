@@ -54,7 +54,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
 
   const found = (id: string): Payment => {
     const payment = payments.get(id);
-    if (payment === undefined) throw new Refusal(404, 'Not Found');
+    if (payment === undefined) throw new ApiError(404, 'Not Found');
     return payment;
   };
 
@@ -90,17 +90,17 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     'GET /payments/{id}': (id) => found(id),
     // Most methods can't be cancelled once the customer has the address.
     'DELETE /payments/{id}'() {
-      throw new Refusal(422, 'Unprocessable Entity');
+      throw new ApiError(422, 'Unprocessable Entity');
     },
     'POST /payments/{id}/captures'(id) {
       const payment = found(id);
-      if (payment.status !== 'authorized' || payment._embedded.captures.length > 0) throw new Refusal(422, 'captured');
+      if (payment.status !== 'authorized' || payment._embedded.captures.length > 0) throw new ApiError(422, 'captured');
       payment._embedded.captures.push({ status: 'pending' });
       return { resource: 'capture' };
     },
     'POST /payments/{id}/release-authorization'(id) {
       const payment = found(id);
-      if (payment.status !== 'authorized') throw new Refusal(422, 'status');
+      if (payment.status !== 'authorized') throw new ApiError(422, 'status');
       payment.status = 'canceled';
       return {};
     },
@@ -110,7 +110,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       const amount = body.amount as Payment['amount'];
       const refunded = payment._embedded.refunds.reduce((sum, refund) => sum + Number(refund.amount.value), 0);
       if (payment.status !== 'paid' || refunded + Number(amount.value) > Number(payment.amount.value))
-        throw new Refusal(422, 'amount');
+        throw new ApiError(422, 'amount');
       const refund: Refund = {
         id: `re_${id}_${payment._embedded.refunds.length + 1}`,
         paymentId: id,
@@ -159,7 +159,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       try {
         return { status: 200, body: structuredClone(handlers[route]?.(id, body)) };
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         return { status: error.status, body: { title: error.message, field: error.message } };
       }
     }
@@ -184,14 +184,14 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       return payment;
     },
     /** The capture of a payment, which is asynchronous, succeeds. */
-    settle(id: string): void {
+    completeCapture(id: string): void {
       const payment = found(id);
       const [capture] = payment._embedded.captures;
       if (capture === undefined) throw new Error(`${id} was not captured`);
       capture.status = 'succeeded';
       Object.assign(payment, { status: 'paid', paidAt: new Date().toISOString() });
     },
-    /** The merchant gives a part of a payment back in Mollie's dashboard. */
+    /** The merchant refunds a part of a payment in Mollie's dashboard. */
     refundByHand(id: string, value: string): void {
       handlers['POST /payments/{id}/refunds']?.(id, { amount: { currency: found(id).amount.currency, value } });
     },
@@ -215,7 +215,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
   };
 }
 
-class Refusal extends Error {
+class ApiError extends Error {
   readonly status: number;
 
   constructor(status: number, field: string) {
@@ -231,21 +231,21 @@ function checkAmount(amount: unknown): void {
   const { currency, value } = Object(amount);
   const decimals = minorUnitOf(`${currency}`);
   const pattern = decimals === 0 ? /^\d+$/ : new RegExp(`^\\d+\\.\\d{${decimals}}$`);
-  if (typeof value !== 'string' || !pattern.test(value)) throw new Refusal(422, 'amount');
+  if (typeof value !== 'string' || !pattern.test(value)) throw new ApiError(422, 'amount');
 }
 
 /** Rejects a payment that Mollie's documentation does not allow. */
 function checkOpen(body: Readonly<Record<string, unknown>>): void {
   const unknown = Object.keys(body).find((name) => !openMembers.includes(name));
-  if (unknown !== undefined) throw new Refusal(422, unknown);
+  if (unknown !== undefined) throw new ApiError(422, unknown);
   checkAmount(body.amount);
   const { description, redirectUrl, webhookUrl, method, captureMode, locale, metadata } = body;
-  if (typeof description !== 'string' || description === '') throw new Refusal(422, 'description');
-  if (!URL.canParse(`${redirectUrl}`)) throw new Refusal(422, 'redirectUrl');
+  if (typeof description !== 'string' || description === '') throw new ApiError(422, 'description');
+  if (!URL.canParse(`${redirectUrl}`)) throw new ApiError(422, 'redirectUrl');
   if (webhookUrl !== undefined && /^http:|localhost|127\.0\.0\.1/.test(`${webhookUrl}`))
-    throw new Refusal(422, 'webhookUrl');
-  if (!activeMethods.includes(`${method}`)) throw new Refusal(422, 'method');
-  if (captureMode === 'manual' && !manualMethods.includes(`${method}`)) throw new Refusal(422, 'captureMode');
-  if (locale !== undefined && !/^[a-z]{2}_[A-Z]{2}$/.test(`${locale}`)) throw new Refusal(422, 'locale');
-  if (JSON.stringify(metadata).length > 1_024) throw new Refusal(422, 'metadata');
+    throw new ApiError(422, 'webhookUrl');
+  if (!activeMethods.includes(`${method}`)) throw new ApiError(422, 'method');
+  if (captureMode === 'manual' && !manualMethods.includes(`${method}`)) throw new ApiError(422, 'captureMode');
+  if (locale !== undefined && !/^[a-z]{2}_[A-Z]{2}$/.test(`${locale}`)) throw new ApiError(422, 'locale');
+  if (JSON.stringify(metadata).length > 1_024) throw new ApiError(422, 'metadata');
 }

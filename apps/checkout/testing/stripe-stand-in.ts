@@ -202,7 +202,7 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
         if (init.method === 'POST') check(template, body);
         return { status: 200, body: structuredClone(handlers[route]?.(id, body)) };
       } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         return { status: error.status, body: errorOf('invalid_request_error', error.code, error.param) };
       }
     }
@@ -270,7 +270,7 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
   };
 }
 
-class Refusal extends Error {
+class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly param: string;
@@ -283,10 +283,10 @@ class Refusal extends Error {
   }
 }
 
-const invalid = (param: string, code = 'parameter_invalid') => new Refusal(400, code, param);
+const invalid = (param: string, code = 'parameter_invalid') => new ApiError(400, code, param);
 
 function found<Value>(value: Value | null | undefined): Value {
-  if (value == null) throw new Refusal(404, 'resource_missing', 'id');
+  if (value == null) throw new ApiError(404, 'resource_missing', 'id');
   return value;
 }
 

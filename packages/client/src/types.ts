@@ -85,7 +85,7 @@ export interface Order extends CreatedOrder {
   readonly payment_method?: string;
   /** The refunds of the payments, in the order of their last changes. Absent if there are none. */
   readonly refunds?: readonly Refund[];
-  /** How much of the payment was given back by refunds that succeeded. Absent if nothing was. */
+  /** The sum of the refunds that succeeded. Absent if there is none. */
   readonly refunded_amount?: number;
   /** The disputes of the payments, in the order of their last changes. Absent if there are none. */
   readonly disputes?: readonly Dispute[];
@@ -109,7 +109,7 @@ export interface NewRefund {
 /** `SUCCEEDED` can still become `FAILED` if the customer's bank returns the money. A newer gateway may add values. */
 export type RefundStatus = 'PENDING' | 'SUCCEEDED' | 'FAILED';
 
-/** Money that is given back to the customer. */
+/** A refund of a payment, or of a part of it. */
 export interface Refund {
   /** Your identifier, or the provider's if the refund was made there. */
   readonly refund_id: string;
@@ -164,7 +164,7 @@ export interface RefusedPayment {
   readonly paid_at: string;
   readonly code: RefusalCode;
   readonly refused_at: string;
-  /** When the money was given back. Absent while it is owed. */
+  /** When the whole amount was refunded. Absent until then. */
   readonly refunded_at?: string;
 }
 

@@ -47,7 +47,7 @@ test('the package contains JavaScript, types, README and licence, and no tests o
   expect(files.filter((file) => !isBuilt(file)).sort()).toEqual(otherFiles);
 });
 
-test('Git ignores what `npm pack` leaves in the folder of the package', async () => {
+test('Git ignores the files that `npm pack` writes into the folder of the package', async () => {
   const left = ['dist/index.js', ...(await readdir(project)).filter((file) => file.endsWith('.tgz'))];
   const { stdout } = await run('git', ['check-ignore', ...left], { cwd: packageFolder });
   expect(stdout.trim().split('\n')).toEqual(left);

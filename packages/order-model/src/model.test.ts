@@ -279,7 +279,7 @@ const promises: Readonly<Record<string, Promised>> = {
     [withRefused('CANCELLED', ['p-1'])],
     [withRefused('CANCELLED', [])],
   ],
-  'a read between the refusal of a payment and the end of the lease by the same call': [
+  'a read after a call has refused a payment, and before the same call ends the lease': [
     [
       created,
       { ...call(1, pay(mismatch, '2/a'), 'payment_mismatch'), ...endedFourMinutesIn },

@@ -115,7 +115,7 @@ export interface StoredOrder {
   readonly status: OrderStatus;
   readonly payment: Omit<Payment, 'amount' | 'currency'> | null;
   readonly lease: { readonly attempt: string; readonly endsAtMs: number } | null;
-  /** With the time at which each was given back; `null` while some of it is owed. */
+  /** With the time at which each was completely refunded; `null` while some of it is owed. */
   readonly refused: readonly (RefusedPayment & { readonly refundedAtMs: number | null })[];
   readonly reversals: readonly StoredReversal[];
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
@@ -223,8 +223,9 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
   if (stored === null) return last.content === null;
   const changes = changeEventsOf(stored);
   const otherEvents = stored.events.filter((event) => !changes.includes(event)).map(({ type }) => type);
-  const refusals = stored.refused.map(() => 'order.payment_refused' as const);
-  if (String(otherEvents.sort()) !== String([...refusals, ...reversalEventsOf(last.reversals)].sort())) return false;
+  const refusedEvents = stored.refused.map(() => 'order.payment_refused' as const);
+  if (String(otherEvents.sort()) !== String([...refusedEvents, ...reversalEventsOf(last.reversals)].sort()))
+    return false;
   if (!stored.refused.every((refused) => isOwedUntilRefunded(refused, stored.reversals))) return false;
   return overTime(last, { fromMs: 0, toMs: Number.POSITIVE_INFINITY }, stored).some(
     ({ content, status, payment, lease, refused, reversals, events }) =>
@@ -360,19 +361,19 @@ function paid(
   const isTooEarly = paidAtMs < stored.createdAtMs - clockDifferenceMaxMs;
   if (isTooEarly || paidAtMs > toMs + clockDifferenceMaxMs) return [{ state, outcome: 'invalid_request' }];
   const maybeFuture: Ending[] = paidAtMs > fromMs + clockDifferenceMaxMs ? [{ state, outcome: 'invalid_request' }] : [];
-  const refusal = (code: RefusalCode): Ending => {
+  const refusedWith = (code: RefusalCode): Ending => {
     const refused = { ...payment, code };
     return { state: { ...state, refused: [...state.refused, refused] }, outcome: code };
   };
-  if (status === 'PAID' || status === 'CANCELLED') return [...maybeFuture, refusal(closedCodes[status])];
+  if (status === 'PAID' || status === 'CANCELLED') return [...maybeFuture, refusedWith(closedCodes[status])];
   const expiry = expiryOf(state);
   const mayBeInTime = paidAtMs < expiry.toMs && (status === 'UN_PAID' || fromMs <= expiry.toMs + lateReportMaxMs);
   const mayBeLate = paidAtMs >= expiry.fromMs || (status === 'EXPIRED' && toMs > expiry.fromMs + lateReportMaxMs);
   const isExact = amount === stored.amount && currency === stored.currency;
   const inTime = isExact
     ? { state: changed({ ...state, payment, lease: null, ended: [] }, 'PAID', 'order.paid'), outcome: 'ok' }
-    : refusal('payment_mismatch');
-  return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusal('order_expired')] : [])];
+    : refusedWith('payment_mismatch');
+  return [...maybeFuture, ...(mayBeInTime ? [inTime] : []), ...(mayBeLate ? [refusedWith('order_expired')] : [])];
 }
 
 /**
@@ -444,8 +445,8 @@ function showsRefused(
   stored: StoredOrder | null,
 ): boolean {
   const ids = refused.map(({ paymentId }) => paymentId);
-  const refusals = stored?.events.filter(({ type }) => type === 'order.payment_refused') ?? [];
-  const missing = refusals.slice(refusedIds.length, ids.length);
+  const refusedEvents = stored?.events.filter(({ type }) => type === 'order.payment_refused') ?? [];
+  const missing = refusedEvents.slice(refusedIds.length, ids.length);
   const mayLack = request.kind === 'cancel' && missing.every(({ atMs }) => atMs >= during.fromMs);
   return String(refusedIds) === String(mayLack ? ids.slice(0, refusedIds.length) : ids);
 }

@@ -94,9 +94,9 @@ function storedText({ stored }: History): string {
 function stateText({ content, status, payment, lease, refused, reversals }: State): string {
   if (content === null) return 'uncreated';
   const leaseText = lease?.isLive === true ? [`claimed by ${lease.attempt}`] : [];
-  const refusals = refused.map((refusal) => `refused ${idOf(refusal)}`);
+  const refusedPayments = refused.map((payment) => `refused ${idOf(payment)}`);
   const paidBy = payment ? ` by ${idOf(payment)}` : '';
-  return [`${status}${paidBy}`, ...leaseText, ...refusals, ...reversals.map(reversalText)].join(', ');
+  return [`${status}${paidBy}`, ...leaseText, ...refusedPayments, ...reversals.map(reversalText)].join(', ');
 }
 
 function idOf({ checkout, paymentId }: Pick<Payment, 'checkout' | 'paymentId'>): string {

@@ -48,7 +48,7 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
     [],
   ],
   [
-    'the merchant refunds its own payment at once',
+    'the merchant refunds a payment that it recorded itself, immediately',
     { payment: { checkout: '1', paymentId: 'p' } },
     [[{ ...refund('r'), refunders: [] } as ReversalRequest, 'created']],
     ['refund r of p: 10.00 EUR SUCCEEDED'],

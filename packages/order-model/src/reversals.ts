@@ -20,7 +20,7 @@ export interface Reversal extends PaymentId {
   readonly amount: string;
   readonly currency: string;
   readonly reason: string | null;
-  /** When the money was given back: `then` for the time at which the refund succeeded; `null` before that. */
+  /** When the refund succeeded: `then` for the time of the report that says so; `null` until then. */
   readonly refundedAtMs: number | 'then' | null;
   /** Every status that it has had, oldest first. */
   readonly statuses: readonly (RefundStatus | DisputeStatus)[];
@@ -35,7 +35,7 @@ export interface StoredReversal extends Omit<Reversal, 'statuses' | 'refundedAtM
 /** A requested refund, the report of a refund or dispute, or the end of a pending refund by an operator. */
 export type ReversalRequest = RefundRequest | RefundReport | DisputeReport | RefundFailure;
 
-/** A refund that the merchant requests: of everything that is left if there is no amount. */
+/** A refund that the merchant requests. Without an amount, it refunds the whole remaining amount. */
 export interface RefundRequest {
   readonly kind: 'refund';
   readonly refundId: string;
@@ -111,7 +111,9 @@ export function reversed(order: Reversible, request: ReversalRequest): Reversed 
 /** The number of refunds of an order that its merchant can request. */
 const refundsMax = 100;
 
-/** A merchant can refund what is left of the payment, once per id. A payment without a checkout is refunded at once. */
+/**
+ * A merchant can refund what is left of the payment, once per id. A payment without a checkout is refunded immediately.
+ */
 function refund(order: Reversible, { refundId, amount, note, refunders }: RefundRequest): Reversed {
   const { merchant, payment, currency, reversals } = order;
   if (payment === null) return { reversals, outcome: 'order_not_paid' };
@@ -293,7 +295,7 @@ export function areStored(reversals: readonly Reversal[], stored: readonly Store
 }
 
 /**
- * Whether the store shows a refused payment as given back exactly if the refunds that succeeded cover it, with the time
+ * Whether the store shows a refused payment as refunded exactly if the refunds that succeeded cover it, with the time
  * of one of them.
  */
 export function isOwedUntilRefunded(

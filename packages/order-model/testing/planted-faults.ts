@@ -280,7 +280,7 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     reversals: [{ ...refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']), refundedAtMs: 0 }],
     events: ['order.refunded'],
   })),
-  'a refused payment that is given back although it is owed': ({ calls, stored }) => {
+  'a refused payment that counts as refunded although it is owed': ({ calls, stored }) => {
     const owed = stored.refused.find(({ refundedAtMs }) => refundedAtMs === null);
     const refused = stored.refused.map((other) => (other === owed ? { ...other, refundedAtMs: 0 } : other));
     return owed && { calls, stored: { ...stored, refused } };

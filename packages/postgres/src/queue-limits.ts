@@ -1,7 +1,7 @@
 /**
  * The limits of each database queue, each with its reason. `connections` are those of one process. `batchMax` is the
  * maximum number of items that share one statement; absent: each item has its own. Items beyond `waitingMax` are
- * `overloaded` at once.
+ * `overloaded` immediately.
  */
 export const queueLimits = {
   /**

@@ -345,7 +345,7 @@ export const refusedPayments = pgTable(
     paidAt: timestamptz('paid_at').notNull(),
     code: text('code', { enum: refusalCodes }).notNull(),
     refusedAt: timestamptz('refused_at').notNull(),
-    /** When the money was given back; `null` while it is owed. */
+    /** When the whole amount was refunded; `null` while some of it is owed. */
     refundedAt: timestamptz('refunded_at'),
   },
   (table) => [
@@ -354,7 +354,7 @@ export const refusedPayments = pgTable(
     unique('refused_payments_payment')
       .on(table.merchantId, table.order_id, table.checkoutId, table.paymentId)
       .nullsNotDistinct(),
-    // The latest refusal of a payment id is the last of its range.
+    // Of the refused payments with one id, the latest is the last in the id's range.
     index('refused_payments_payment_id').on(table.merchantId, table.paymentId, table.refusedAt).concurrently(),
     // Serves the operators' list of the latest refused payments of all merchants.
     index('refused_payments_refused_at').on(table.refusedAt, table.paymentId).concurrently(),

@@ -69,7 +69,7 @@ interface Shop {
 
 /**
  * Lets customers pay while processes of the checkout, the gateway and PostgreSQL are killed in turn. Returns what
- * happened to the money, and every payment that was not recorded, released or given back exactly once.
+ * happened to the money, and every payment that was not recorded, released or refunded exactly once.
  */
 export async function runKills({ payments, customersAtOnce, paymentsPerKill }: Run) {
   const server = await startTestServer();

@@ -103,12 +103,12 @@ program
         'ORDER ID': 0,
       };
       const { printRow, end } = startList(columns, json, print);
-      for (const refusal of await listRefusedPayments({ url }, limit, open)) {
+      for (const payment of await listRefusedPayments({ url }, limit, open)) {
         const { refusedAt, refundedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } =
-          refusal;
+          payment;
         const checkout = checkoutClientId ?? 'simulated';
         printRow(
-          refusal,
+          payment,
           displayTime(refusedAt),
           refundedAt === null ? '' : displayTime(refundedAt),
           code,

@@ -98,12 +98,12 @@ test('the documented statements delete old orders with their metadata, unless mo
     const made = { ...paid, refund_id: 'r', provider_refund_id: `re ${order_id}`, amount: 1, status: 'SUCCEEDED' };
     if (order_id === 'old refunded') await report('RecordRefund', made);
   }
-  for (const order_id of ['old owed', 'old given back']) {
+  for (const order_id of ['old owed', 'old owed and refunded']) {
     const paid = { ...(await pay(order_id)), payment_id: `${order_id} twice` };
     await postPayment(checkout, paid.order_token, { payment_id: paid.payment_id });
     const { order_amount: amount } = validOrderInput();
     const back = { ...paid, provider_refund_id: order_id, amount, status: 'SUCCEEDED' };
-    if (order_id === 'old given back') await report('RecordRefund', back);
+    if (order_id === 'old owed and refunded') await report('RecordRefund', back);
   }
   await runQuery(databaseUrl, `delete from events where order_id like 'old%'`);
   const threeYearsAgo = `created_at - interval '3 years'`;

@@ -179,11 +179,11 @@ describe.each(runnable.filter(([, { pays }]) => pays !== undefined))(
         ...variables,
       });
 
-    test('says to give back a payment with the wrong amount, then pays the order, and takes no further payment', async () => {
+    test('says to refund a payment with the wrong amount, then pays the order, and takes no further payment', async () => {
       const orderId = `pays-${name}`;
       const { order_token } = await createOrder(gateway, orderId);
       const refused = pay(order_token, `${orderId}-1`, { PAID_AMOUNT: '9.5' });
-      expect(await outputOfFailure(refused)).toBe('Give the money back: payment_mismatch\n');
+      expect(await outputOfFailure(refused)).toBe('Refund the payment: payment_mismatch\n');
       expect(await pay(order_token, `${orderId}-2`)).toMatch(
         /^Paid\. The customer returns to https:\/\/shop\.example\.com/,
       );

@@ -67,8 +67,8 @@ test('buffers no more than the bytes of a message when each byte arrives in a se
   // An unauthenticated connection would be closed for sending such frames.
   client.socket.write(Buffer.concat([clientPreface, callFrames(1, 'first')]));
   await client.firstFrame(isFrame(frameTypes.data, 1));
-  // Padding is returned to the flow-control window at once, but stays in memory if the byte is stored as part of its
-  // frame.
+  // Padding is returned to the flow-control window immediately, but stays in memory if the byte is stored as part of
+  // its frame.
   const padded = dataFrame(3, Buffer.from([10, ...Buffer.alloc(11)]), flags.padded);
   collectGarbage();
   const before = process.memoryUsage();

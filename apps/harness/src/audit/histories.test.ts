@@ -37,7 +37,7 @@ test('a call has its times since the start of the run, and the period in which t
 
 test.each<[string, JournaledCall]>([
   ['without a response', { call: 1, sentMs: 100, number: 3, request: { kind: 'cancel' } }],
-  ['with an outcome that leaves its effect open', callOf({ kind: 'cancel' }, [], 'unavailable')],
+  ['with an outcome that does not show whether it had an effect', callOf({ kind: 'cancel' }, [], 'unavailable')],
 ])('a call %s may take effect at any later time', (_, call) => {
   expect(firstOf(call)).toMatchObject({
     ...{ sentAt: 100, receivedAt: Number.POSITIVE_INFINITY, response: undefined },

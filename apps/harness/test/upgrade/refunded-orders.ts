@@ -22,7 +22,7 @@ interface RefundedOrder {
   readonly reversals: readonly string[];
 }
 
-/** The orders of an upgrade: one that is paid, and two unpaid ones of which a refused payment was given back. */
+/** The orders of an upgrade: one that is paid, and two unpaid ones, each with a refused payment that was refunded. */
 export interface RefundedOrders {
   readonly paid: RefundedOrder;
   readonly toPay: RefundedOrder;

@@ -27,7 +27,7 @@ export interface GatewayClient extends Management {
   /**
    * Returns an order with its current status. Rejects with `not_found` if you have no such order. With `{ paymentId }`,
    * returns the order that this payment paid, or for which it was refused. If several checkout systems used the same
-   * payment id, returns the most recently paid order, or else the order with the most recent refusal.
+   * payment id, returns the order that was paid last, or else the order whose payment was refused last.
    */
   getOrder(order: string | { readonly paymentId: string }): Promise<Order>;
   /** Iterates over your orders, newest first, and fetches each page on demand. */
@@ -45,7 +45,7 @@ export interface GatewayClient extends Management {
    */
   recordManualPayment(orderId: string, payment: ManualPayment): Promise<Order>;
   /**
-   * Gives back the payment of an order, or a part of it, and returns the refund. Sending the same refund again returns
+   * Refunds the payment of an order, or a part of it, and returns the refund. Sending the same refund again returns
    * it with its current status. Rejects with `refund_exceeds_payment`, `refund_id_conflict`, `order_not_paid`
    * or `refunds_not_supported` if the payment cannot be refunded.
    */

@@ -57,7 +57,7 @@ function pay(order: Order, changes: Partial<ReportedPayment> = {}): OrderAction 
   return { kind: 'pay', payment: { ...ids, amount, currency, isKnown: false, refused: null, ...changes } };
 }
 
-/** Returns the code of the failure or the refusal, `replayed`, or the status after the change. */
+/** Returns the code of the failure or of the refused payment, `replayed`, or the status after the change. */
 function resultOf(order: Order, action: OrderAction, nowMs: number): string {
   const current = { ...order, orderStatus: statusAsOf(order, nowMs) };
   const decided = decide(current, action, nowMs);
@@ -164,7 +164,7 @@ describe('decide', () => {
     }
   });
 
-  it('a refusal contains the payment as it was reported, and the unchanged order', () => {
+  it('a refused payment is returned as it was reported, with the unchanged order', () => {
     const order = orderWithStatus('CANCELLED');
     const { refusedAtMs, ...payment } = refusedPayment(expiryMs);
     expect(decide(order, pay(order), expiryMs - 10)).toStrictEqual({

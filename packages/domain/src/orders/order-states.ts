@@ -101,7 +101,7 @@ export interface ReversalChange {
   /** The events of the change, oldest first. */
   readonly events: readonly { readonly type: EventType; readonly atMs: number }[];
   /**
-   * The refused payment that the change may have given back completely. Absent if the change concerns the order's
+   * The refused payment that the change may have refunded completely. Absent if the change concerns the order's
    * payment.
    */
   readonly refused?: Pick<OrderPayment, 'checkoutId' | 'paymentId'> & { readonly refundedAtMs: number | null };
@@ -114,8 +114,8 @@ export interface ReversalDecision {
 }
 
 /**
- * The result of a decision: a change, a replay of an earlier change, or a refusal. The code of a refusal is returned
- * once it is stored.
+ * The result of a decision: a change, a replay of an earlier change, or a refused payment. The caller gets the code of
+ * a refused payment once the payment is stored.
  */
 export type Decision =
   | { readonly kind: 'change'; readonly change: OrderChange }
@@ -277,7 +277,7 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
 
 /**
  * Decides on a payment that the merchant recorded itself. It has the amount of the order, waits for the end of a
- * payment in progress, and is never stored as refused, because no money has to be given back.
+ * payment in progress, and is never stored as refused, because no money has to be refunded.
  */
 export function decideManualPayment(
   order: Order,

@@ -185,7 +185,7 @@ export interface OrderStore {
   /**
    * Finds the merchant's order that a payment with this payment_id paid. If there is none, finds the order for which
    * such a payment was refused. Several checkout systems may use the same payment_id: the latest `paidAtMs` decides
-   * between paid orders, and the latest refusal between the others.
+   * between paid orders. If none is paid, the most recently refused payment decides.
    */
   findByPaymentId(merchantId: AccountId, paymentId: string, timeoutMs: number): Promise<OrderLookup>;
 
@@ -199,7 +199,7 @@ export interface OrderStore {
 
   /**
    * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment_id that is
-   * stored for this order counts only once it has had its effect: the payment paid the order, or its refusal is stored.
+   * stored for this order counts only once it has had its effect: the payment paid the order, or is stored as refused.
    */
   findForPayment(
     token: OrderToken,

@@ -89,7 +89,7 @@ export interface Refund extends Reversal<RefundStatus> {
   readonly refundId: string;
   /** The provider's id of the refund; `null` until it is known. Unique within the payment. */
   readonly providerRefundId: string | null;
-  /** When the money was given back; `null` before that. */
+  /** When the whole amount was refunded; `null` until then. */
   readonly refundedAtMs: number | null;
   /** The merchant's own note. */
   readonly note: string | null;

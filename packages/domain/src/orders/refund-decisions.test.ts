@@ -77,7 +77,7 @@ test('a refund that the provider has fails only by the provider’s id, and no o
   expect(end('r-1')).toBe('not_pending');
 });
 
-test('a refund shows when the money was given back, even if the bank returned it, and each event what was then known', () => {
+test('a refund shows when it succeeded, even if the bank returned the money, and each event shows what was known by then', () => {
   const { refund, report, order } = paidOrder();
   refund('r-1', 400);
   const succeeded = { refundId: 'r-1', providerRefundId: 're_1', refundedAtMs: nowMs - 7_000 };

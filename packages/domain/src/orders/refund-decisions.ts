@@ -58,8 +58,8 @@ const eventOfDispute = {
 
 /**
  * Decides on a refund that a merchant requests. A checkout system then makes it; a payment that the merchant recorded
- * itself, or that was simulated, is refunded at once. `makesRefunds` says whether the account of the payment refunds
- * payments.
+ * itself, or that was simulated, is refunded immediately. `makesRefunds` says whether the account of the payment
+ * refunds payments.
  */
 export function decideRefund(
   order: Order,

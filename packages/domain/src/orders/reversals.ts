@@ -42,7 +42,7 @@ export function refundNamed({ reversals }: Order, reporterId: AccountId, refundI
   return reversals.refunds.find((refund) => refund.reporterId === reporterId && refund.refundId === refundId);
 }
 
-/** Returns how much of the order's payment was given back by refunds that succeeded. */
+/** Returns how much of the order's payment was refunded, by refunds that succeeded. */
 export function refundedHundredths({ payment, reversals }: Order): bigint {
   return reversals.refunds
     .filter((refund) => isOfPayment(refund, payment) && statusOf(refund).status === 'SUCCEEDED')
@@ -69,7 +69,7 @@ function holdsMoney(status: DisputeStatus): boolean {
   return status === 'OPEN' || status === 'LOST';
 }
 
-/** Returns when the last part of a refused payment was given back; `null` while some of it is still owed. */
+/** Returns when the last part of a refused payment was refunded; `null` while some of it is still owed. */
 export function refundedAtOf({ reversals }: Pick<Order, 'reversals'>, payment: RefusedPayment): number | null {
   let left: bigint = payment.amount;
   for (const refund of reversals.refunds) {

@@ -71,7 +71,7 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     });
   });
 
-  it('findByPaymentId finds the order that the latest payment paid, or else the order of the latest refusal', async () => {
+  it('findByPaymentId finds the order that was paid last, or else the order whose payment was refused last', async () => {
     const { store, merchantIds } = opened();
     const [merchantId, otherMerchantId] = await merchantIds();
     const createdAs = (order_id: string) => created(sampleOrder(merchantId, { order_id }));

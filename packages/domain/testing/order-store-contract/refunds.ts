@@ -135,7 +135,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     );
   });
 
-  it('changeReversals stores that a refused payment was given back', async () => {
+  it('changeReversals stores that a refused payment was refunded', async () => {
     const { order, report } = await paidOrder('owed');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('order_already_paid');
     const refundedAt = async () => {

@@ -145,7 +145,7 @@ function accountSettingsOn(run: Run, actor: Actor) {
     setLateDays: (clientId: string, lateDays: number) =>
       changeSettings({ name: 'late_days', clientId, kind: 'checkout', details: { days: lateDays } }, { lateDays }),
 
-    /** Sets whether a checkout system makes the refunds of its payments. Takes effect at once. */
+    /** Sets whether a checkout system makes the refunds of its payments. Takes effect immediately. */
     setMakesRefunds: (clientId: string, makesRefunds: boolean) =>
       changeSettings(
         { name: 'refunds', clientId, kind: 'checkout', details: { refunds: makesRefunds ? 'on' : 'off' } },

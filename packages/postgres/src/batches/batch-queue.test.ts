@@ -42,7 +42,7 @@ function createTestQueue(options: {
 
 const endOfTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('a lone item is sent at once, and items that arrive while the client is busy are sent together', async () => {
+test('a lone item is sent immediately, and items that arrive while the client is busy are sent together', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 10, waitingMax: 10 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();
@@ -99,7 +99,7 @@ test('after a series of lone items, an item is sent before the end of the turn, 
   const counts: number[] = [];
   for (let count = 0; count < 10; count += 1) counts.push(await countBatchesSentAtOnce('a'));
   expect(counts).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
-  // The first of two items is sent at once. After that, the queue no longer assumes that an item is alone.
+  // The first of two items is sent immediately. After that, the queue no longer assumes that an item is alone.
   expect([await countBatchesSentAtOnce('a', 'b'), await countBatchesSentAtOnce('a')]).toEqual([1, 0]);
 });
 
@@ -123,7 +123,7 @@ test('an item without any time left never runs', async () => {
   expect(batches).toEqual([]);
 });
 
-test('an item beyond the limit is rejected as overloaded at once, and one that waits too long never runs', async () => {
+test('an item beyond the limit is rejected immediately as overloaded, and one that waits too long never runs', async () => {
   const { queue, batches } = createTestQueue({ clients: 1, batchMax: 1, waitingMax: 1 });
   const first = queue.add('a', enoughMs);
   await endOfTurn();

@@ -20,7 +20,7 @@ export interface BatchQueueOptions<Client, Item, Outcome> {
   readonly batchMin?: number;
   /** The maximum number of items in one batch. Absent: each item has its own statement. */
   readonly batchMax?: number;
-  /** The maximum number of items that wait for a client; further items are `overloaded` at once. */
+  /** The maximum number of items that wait for a client; further items are immediately `overloaded`. */
   readonly waitingMax: number;
   /**
    * Returns the owner of an item. While not all items fit into a batch, the owners take turns, so that an item waits
@@ -56,10 +56,10 @@ interface Entry<Item, Outcome> {
 
 /**
  * Lets concurrent calls share one statement and its commit. There is no timer: a batch is sent as soon as a client is
- * free, at the end of the event loop's current turn. So a lone item is sent at once, and items that arrive together are
- * sent together. If many arrive in one turn, a first batch is sent during the turn, and the database works on it while
- * the remaining items are still being read. If a caller has been the only one for a while, its items do not wait for
- * the end of the turn either.
+ * free, at the end of the event loop's current turn. So a lone item is sent immediately, and items that arrive together
+ * are sent together. If many arrive in one turn, a first batch is sent during the turn, and the database works on it
+ * while the remaining items are still being read. If a caller has been the only one for a while, its items do not wait
+ * for the end of the turn either.
  */
 export function createBatchQueue<Client extends { close(): Promise<void> }, Item, Outcome>(
   options: BatchQueueOptions<Client, Item, Outcome>,

@@ -72,7 +72,7 @@ export interface ConnectionUrl {
 export interface TlsSettings {
   /** Whether the connection is used without TLS if the server rejects TLS. */
   readonly isOptional: boolean;
-  /** Whether TLS begins at once, without asking the server first. */
+  /** Whether TLS begins immediately, without asking the server first. */
   readonly isDirect: boolean;
   /**
    * Returns the TLS options for a host. With `verify-full`, they check the certificate for that host, because without a

@@ -36,7 +36,7 @@ export function createAddresses(): NextAddress {
     mayConnectAtMs = Math.max(nowMs, mayConnectAtMs);
     const pauseMs = mayConnectAtMs - nowMs;
     mayConnectAtMs += reconnectPauseMs;
-    // Waits even if the pause is 0: an error that `connect` raises at once must not be emitted before the driver
+    // Waits even if the pause is 0: an error that `connect` raises immediately must not be emitted before the driver
     // listens.
     await sleep(pauseMs);
     const index = attempts % hosts.length;

@@ -246,8 +246,8 @@ export const refusePayment = changeFunction(
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
-      // The time is later than the refusal of the order's previous refused payment, so that the event of each refused
-      // payment shows that payment as the last one.
+      // The time is later than that of the order's previous refused payment, so that the event of each refused payment
+      // shows that payment as the last one.
       time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
       from ${orders} where ${isOrder(value)} for update`,
       update,

@@ -350,8 +350,8 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const server = cluster.workers.find(({ port }) => port === first.port);
     server?.hang();
     onTestFinished(() => server?.resume());
-    const creationsOfFirst = createAll(store, [first], 'meanwhile-');
-    expect(kindsOf(await createAll(store, [other], 'meanwhile-'))).toEqual(['created']);
+    const creationsOfFirst = createAll(store, [first], 'concurrent-');
+    expect(kindsOf(await createAll(store, [other], 'concurrent-'))).toEqual(['created']);
     expect(kindsOf(await createAll(store, [other], 'before-'))).toEqual(['exists']);
     expect(kindsOf(await creationsOfFirst)).toEqual(['unavailable']);
     server?.resume();
@@ -405,7 +405,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
       store.listEvents(first.merchantId, { limit: 1 }, waitLimitMs),
       store.countByDay(first.merchantId, 0, waitLimitMs),
     ]).flat();
-    expect(await performAll(store, other.merchantId, 'meanwhile-')).toEqual(succeeded);
+    expect(await performAll(store, other.merchantId, 'concurrent-')).toEqual(succeeded);
     server?.resume();
     expect(kindsOf(await Promise.all(waiting))).toEqual(['found', 'changed']);
   });

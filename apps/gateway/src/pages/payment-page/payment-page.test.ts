@@ -273,7 +273,7 @@ describe.each(pageLanguages)('the page in %s of an order with a refused payment'
     return { ...link, order: { ...link.order, refusedPayments } };
   };
 
-  test.each(orderStatuses)('says that its money is owed back, after the status %s', async (status) => {
+  test.each(orderStatuses)('says that the customer must get the money back, after the status %s', async (status) => {
     const page = await paymentPage(withCheckout, refusedLink(status), language);
     expect(page).toContain(`<p class="owed">${owed}</p>`);
     const { texts: shown } = shownFor[status];
@@ -285,7 +285,7 @@ describe.each(pageLanguages)('the page in %s of an order with a refused payment'
     if (status === 'PAID') expect(page.indexOf(`>${texts.paid}<`)).toBeLessThan(page.indexOf(owed));
   });
 
-  test('no longer says so once all of the money was given back', async () => {
+  test('no longer says so once the whole amount has been refunded', async () => {
     const { checkoutId, paymentId } = refused;
     const refund = { checkoutId, paymentId, reporterId: checkoutId, currency: 'EUR', reason: null, note: null };
     const history = [{ status: 'SUCCEEDED', atMs: paidAtMs }] as const;

@@ -20,7 +20,7 @@ export const guides = {
   'creating-orders': ['docs/creating-orders.md', 'Orders', 'Fields, amounts, retries, lookup and lists'],
   'go-live': ['docs/go-live.md', 'Going live', 'From test orders to your first real order'],
   'order-states': ['docs/order-states.md', 'Order states', 'Payment, cancellation and expiry'],
-  refunds: ['docs/refunds.md', 'Refunds and disputes', 'Give money back, and follow disputes'],
+  refunds: ['docs/refunds.md', 'Refunds and disputes', 'Refund payments, and follow disputes'],
   events: ['docs/events.md', 'Events and webhooks', 'Learn what happens to your orders'],
   'payment-page': ['docs/payment-page.md', 'The payment page', 'What the customer sees, and the return to the shop'],
   checksum: ['docs/checksum.md', 'The order checksum', 'Prove that an order is yours and unchanged'],

@@ -333,7 +333,10 @@ const eventTexts: Readonly<Record<EventType, { readonly operationId: string; rea
     operationId: 'onOrderPaymentRefused',
     meaning: "A customer's payment was refused because it could not pay the order. The checkout system must refund it.",
   },
-  'order.refunded': { operationId: 'onOrderRefunded', meaning: 'A refund succeeded: the money was given back.' },
+  'order.refunded': {
+    operationId: 'onOrderRefunded',
+    meaning: 'A refund succeeded: the money was returned to the customer.',
+  },
   'order.refund_failed': {
     operationId: 'onOrderRefundFailed',
     meaning:

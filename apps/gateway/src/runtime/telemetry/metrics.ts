@@ -132,7 +132,7 @@ interface Health {
   clockOffsetMs(): Promise<number | undefined>;
   /** The state of all webhooks; `undefined` if the database does not respond. */
   webhookHealth(): Promise<WebhookHealth | undefined>;
-  /** How long money has waited to be given back; `undefined` if the database does not respond. */
+  /** How long refunds have been outstanding; `undefined` if the database does not respond. */
   refundHealth(): Promise<RefundHealth | undefined>;
   /** When the certificate of both ports expires; absent without TLS. */
   readonly certificateExpiry: (() => Date) | undefined;
@@ -205,12 +205,12 @@ export type CountRefusal = ReturnType<typeof refusalCounter>;
  * Returns a function that counts a refused payment. Checkout systems must refund such payments, except for test orders.
  */
 export function refusalCounter(meter: Meter) {
-  const refusals = meter.createCounter('order_gateway.payments.refused', {
+  const counter = meter.createCounter('order_gateway.payments.refused', {
     description: 'Payments that were reported and refused',
   });
   // Prometheus sees the first refused payment as an increase only if the counter existed before.
-  for (const code of refusalCodes) for (const mode of merchantModes) refusals.add(0, { code, mode });
-  return (labels: { readonly code: RefusalCode; readonly mode: MerchantMode }) => refusals.add(1, labels);
+  for (const code of refusalCodes) for (const mode of merchantModes) counter.add(0, { code, mode });
+  return (labels: { readonly code: RefusalCode; readonly mode: MerchantMode }) => counter.add(1, labels);
 }
 
 /** The labels of a call. Each is a name that the gateway defines, never a client's text. */

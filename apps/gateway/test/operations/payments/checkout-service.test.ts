@@ -17,12 +17,12 @@ test('a refused payment is counted, and the log says which checkout system repor
   const refused = await postPayment(gateway.checkout, order_token, { paid_at: end });
   expect([refused.status, await refused.json()]).toMatchObject([400, { code: 'failed_precondition' }]);
   await expect.poll(() => gateway.calls.at(-1)).toMatchObject({ code: 'order_expired', checkout_id: 2 });
-  const refusals = [...(await scrape(gateway)).matchAll(/^order_gateway_payments_refused_total\{(.*)\} (\d+)/gm)];
-  expect(refusals.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
+  const counters = [...(await scrape(gateway)).matchAll(/^order_gateway_payments_refused_total\{(.*)\} (\d+)/gm)];
+  expect(counters.map(([, labels, count]) => [labels, count]).filter(([, count]) => count !== '0')).toEqual([
     ['code="order_expired",mode="live"', '1'],
   ]);
   // Each code and mode has a counter from the start, so that even the first refused payment shows as an increase.
-  expect(refusals).toHaveLength(8);
+  expect(counters).toHaveLength(8);
 });
 
 test('the return URL of a merchant with a signing secret is signed, with the current status', async () => {

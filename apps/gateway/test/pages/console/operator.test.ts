@@ -131,7 +131,7 @@ test('refused payments are listed with their order, merchant and checkout system
   }
 });
 
-test('the refused payments that are owed are listed with their age, oldest first, until the money has been given back', async () => {
+test('the refused payments that are owed are listed with their age, oldest first, until they have been refunded', async () => {
   const shop = await runGateway({ hasOperatorView: true });
   const { order_token } = await createOrder(shop, 'owed');
   const refuse = (payment_id: string) => postPayment(shop.checkout, order_token, { payment_id, order_amount: 2 });
@@ -149,7 +149,7 @@ test('the refused payments that are owed are listed with their age, oldest first
   const paymentsIn = (list: string) => list.match(/<bdi>(new|back|old|late[^<]*|test_[^<]*)<\/bdi>/g)?.length;
   expect(owed).toMatch(/Owed for 3 days.*<bdi>old<.*Owed for 0 hours.*<bdi>new</s);
   expect([paymentsIn(owed), paymentsIn(latest)]).toEqual([2, 4]);
-  expect(latest.match(/>Given back</g)).toHaveLength(1);
+  expect(latest.match(/>Refunded</g)).toHaveLength(1);
 });
 
 test('the health page shows the gateway even if the endpoints can’t be read', async () => {

@@ -44,8 +44,8 @@ describe('a refund', () => {
     expect(form.text).toContain(`Refund order ${order_id}`);
     expect(form.text).toContain('value="1249.50" name="refund_amount"');
     const confirmation = await visitor.get(`${path}/refunds?refund_amount=200%2C5`);
-    expect(confirmation.text).toContain(`<h1>Give back €200.50 EUR of order ${order_id}?</h1>`);
-    expect(confirmation.text).toContain('>Give back €200.50 EUR</button>');
+    expect(confirmation.text).toContain(`<h1>Refund €200.50 EUR of order ${order_id}?</h1>`);
+    expect(confirmation.text).toContain('>Refund €200.50 EUR</button>');
     expect((await recordOf(order_id)).refunds).toBeUndefined();
     const refund_id = hiddenIn(confirmation, 'refund_id');
     const refund_amount = hiddenIn(confirmation, 'refund_amount');
@@ -117,15 +117,15 @@ describe('a refund', () => {
     expect((await recordOf(order_id)).refunds).toBeUndefined();
   });
 
-  test('of a payment that the merchant recorded says that the merchant gives the money back', async () => {
+  test('of a payment that the merchant recorded says that the merchant returns the money', async () => {
     const { order_id, service_order_id, created_at } = await createOrder(gateway, `manual-${Math.random()}`);
     const path = `/orders/${service_order_id}`;
     await visitor.post(`${path}/payments`, { payment_id: `cash-${order_id}`, paid_on: created_at.slice(0, 10) });
     const confirmation = await visitor.get(`${path}/refunds?refund_amount=1249.50`);
-    expect(confirmation.text).toContain('Continue only if you have given back <bdi>€1,249.50 EUR</bdi>');
+    expect(confirmation.text).toContain('Continue only if you have already returned <bdi>€1,249.50 EUR</bdi>');
     await visitor.post(`${path}/refunds`, { refund_id: 'cash', refund_amount: '1249.50' });
     const refunded = await visitor.get(path);
-    expect(refunded.text).toContain('<bdi>€1,249.50 EUR</bdi> given back');
+    expect(refunded.text).toContain('<bdi>€1,249.50 EUR</bdi> refunded');
     expect(refunded.text).not.toContain('/refunds');
   });
 });
@@ -141,18 +141,18 @@ describe('the timeline', () => {
     await report('RecordRefund', order, { provider_refund_id: 're_2', amount: 50, status: 'SUCCEEDED' });
     const dispute = { dispute_id: 'dp_1', amount: 20, currency: 'EUR', reason: 'fraudulent' };
     for (const status of ['OPEN', 'LOST']) await report('RecordDispute', order, { ...dispute, status });
-    const entries = timelineIn(await clerk.get(path)).filter((text) => /given back|Refund|Dispute/.test(text));
+    const entries = timelineIn(await clerk.get(path)).filter((text) => /refunded|Refund|Dispute/.test(text));
     expect(entries).toEqual([
       `Refund part of €100.00 EUR of payment ${payment_id} requested`,
-      `€100.00 EUR of payment ${payment_id} given back, refund ID part`,
+      `€100.00 EUR of payment ${payment_id} refunded, refund ID part`,
       `Refund part of €100.00 EUR of payment ${payment_id} failed: card_closed`,
-      `€50.00 EUR of payment ${payment_id} given back, refund ID re_2`,
+      `€50.00 EUR of payment ${payment_id} refunded, refund ID re_2`,
       `Dispute dp_1 about €20.00 EUR of payment ${payment_id} began`,
       `Dispute dp_1 about €20.00 EUR of payment ${payment_id}: The customer keeps the money. fraudulent`,
     ]);
   });
 
-  test('says that a refused payment has to be refunded until the money has been given back', async () => {
+  test('says that a refused payment has to be refunded, until it has been refunded', async () => {
     const order = await paidOrder();
     const refused = { ...order, payment_id: `second-${order.order_id}` };
     await postPayment(gateway.checkout, order.order_token, { payment_id: refused.payment_id });
@@ -160,7 +160,7 @@ describe('the timeline', () => {
     await report('RecordRefund', refused, { provider_refund_id: 're_3', amount: 1249.5, status: 'SUCCEEDED' });
     const { text } = await clerk.get(order.path);
     expect(text).not.toContain('The checkout system has to refund it.');
-    expect(text).toContain('The money was given back.');
+    expect(text).toContain('The payment was refunded.');
   });
 });
 
@@ -175,5 +175,5 @@ test('the refund of a test order succeeds, fails, or fails later, as its note sa
     await person.post(`${path}/refunds`, { refund_id: `note ${refund_note}`, refund_amount: '1', refund_note });
   const { refunds } = (await callJson(shop, 'GET', `/order/${order.order_id}`)).body;
   expect(refunds).toMatchObject([{ status: 'SUCCEEDED' }, { status: 'FAILED' }, { status: 'FAILED' }]);
-  expect(timelineIn(await person.get(path)).filter((text) => text.includes('given back'))).toHaveLength(2);
+  expect(timelineIn(await person.get(path)).filter((text) => text.includes(' refunded, '))).toHaveLength(2);
 });

@@ -101,7 +101,7 @@ test('refunds, reports and ends have the requested shares, and concern the merch
   const [ended] = requests('FailRefund');
   expect(ended).toEqual({ kind: 'fail refund', refundId: expect.stringMatching(/^refund-[012]-of-load-7-\d+$/) });
   expect(requests('FailRefund').length).toBeGreaterThan(150);
-  // Some reports say when the money was given back, or why it was not.
+  // Some reports say when the refund succeeded, or why it failed.
   const isDetailed = (status: string, member: string) => (request: ReturnType<typeof requestOf>) =>
     Object(request).status === status && Object(request)[member] !== undefined;
   for (const details of [isDetailed('SUCCEEDED', 'refundedAtMs'), isDetailed('FAILED', 'reason')]) {

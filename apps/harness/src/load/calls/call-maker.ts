@@ -213,7 +213,7 @@ function reportOf(
   const isMerchants = random.below(3) > 0;
   const { refund_id, refund_amount } = refundsOf(orderId, order_amount)[random.below(2)] ?? {};
   const status = random.pick(refundStatuses);
-  // Some providers say when they gave the money back, or why they did not.
+  // Some providers say when a refund succeeded, or why it failed.
   const detail =
     status === 'FAILED'
       ? { reason: 'expired_or_canceled_card' }

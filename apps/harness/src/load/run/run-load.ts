@@ -41,7 +41,10 @@ export interface LoadOutcome {
 
 const progressEveryMs = 500;
 
-/** Sends all calls and counts their outcomes. When `signal` aborts, the run ends at once with the counts so far. */
+/**
+ * Sends all calls and counts their outcomes. When `signal` aborts, the run ends immediately, with the counts up to
+ * then.
+ */
 export async function runLoad(run: LoadRun, signal: AbortSignal): Promise<LoadOutcome> {
   const { settings, credentials } = run;
   const arrivals = arrivalsOf(settings.phases);

@@ -665,7 +665,7 @@ export type RecordRefundRequest = Message<"gateway.v1.RecordRefundRequest"> & {
   amount?: number | undefined;
 
   /**
-   * When the money was given back: RFC 3339, where seconds are optional. Absent: now. It must be between 5 minutes
+   * When the refund succeeded: RFC 3339, where seconds are optional. Absent: now. It must be between 5 minutes
    * before the order was created and 5 minutes ahead of the gateway's clock.
    *
    * @generated from field: string refunded_at = 6 [json_name = "refunded_at"];

@@ -163,7 +163,7 @@ export type Order = Message<"gateway.v1.Order"> & {
   refunds: Refund[];
 
   /**
-   * How much of the order's payment was given back by refunds that succeeded, in units of the currency. Absent if
+   * How much of the order's payment was refunded, by refunds that succeeded, in units of the currency. Absent if
    * nothing was.
    *
    * @generated from field: optional double refunded_amount = 21 [json_name = "refunded_amount"];
@@ -195,7 +195,7 @@ export const OrderSchema: GenMessage<Order> = /*@__PURE__*/
   messageDesc(file_gateway_v1_order, 0);
 
 /**
- * Money that is given back to the customer.
+ * A refund of a payment, or of a part of it.
  *
  * @generated from message gateway.v1.Refund
  */
@@ -271,7 +271,7 @@ export type Refund = Message<"gateway.v1.Refund"> & {
   updatedAt: string;
 
   /**
-   * When the money was given back. Absent unless it was.
+   * When the refund succeeded. Absent until then.
    *
    * @generated from field: optional string refunded_at = 11 [json_name = "refunded_at"];
    */
@@ -404,7 +404,7 @@ export type RefusedPayment = Message<"gateway.v1.RefusedPayment"> & {
   refusedAt: string;
 
   /**
-   * When the money was given back. Absent while it is owed.
+   * When the whole amount was refunded. Absent until then.
    *
    * @generated from field: optional string refunded_at = 7 [json_name = "refunded_at"];
    */
@@ -535,14 +535,14 @@ export const RefundStatus = {
   PENDING: 1,
 
   /**
-   * The money was given back. It can still become FAILED if the customer's bank returns the money.
+   * The money was returned to the customer. The refund can still become FAILED if the customer's bank returns the money.
    *
    * @generated from enum value: SUCCEEDED = 2;
    */
   SUCCEEDED: 2,
 
   /**
-   * The money was not given back. The amount can be refunded again. Final.
+   * The money was not returned to the customer. The amount can be refunded again. Final.
    *
    * @generated from enum value: FAILED = 3;
    */

@@ -697,10 +697,10 @@ export const OrderService: GenService<{
   /**
    * Refund a payment.
    *
-   * Gives back the money of a PAID order, or a part of it, and returns the refund. The order stays PAID. The refund_id
+   * Refunds the payment of a PAID order, or a part of it, and returns the refund. The order stays PAID. The refund_id
    * makes retries safe: if you get no response, send the request again. The same refund is returned and marked as
    * replayed. The checkout system that took the payment makes the refund, which is PENDING until then. If you recorded
-   * the payment yourself, the refund is SUCCEEDED immediately, because you give the money back. The total of the
+   * the payment yourself, the refund is SUCCEEDED immediately, because you return the money yourself. The total of the
    * refunds that you request never exceeds the payment, even if you request several at the same time.
    *
    * @generated from rpc gateway.v1.OrderService.CreateRefund

@@ -22,8 +22,8 @@ const sweptMax = 500;
 const eventLifetime = sql`interval '30 days'`;
 
 /**
- * The number of orders or events that a sweep changed. `isDone` is false if it should run again at once, because more
- * rows may remain.
+ * The number of orders or events that a sweep changed. `isDone` is false if it should run again immediately, because
+ * more rows may remain.
  */
 export interface SweepResult {
   readonly count: number;

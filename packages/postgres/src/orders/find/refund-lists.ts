@@ -10,7 +10,7 @@ import { unlessUnreachable } from '../../connections/errors.ts';
 import { accounts, pendingRefunds, refusedPayments } from '../../schema.ts';
 import { amountOf } from '../order-rows.ts';
 
-/** How long the money of live orders has waited to be given back, in seconds; 0 if none waits. */
+/** How long the oldest outstanding refund of live orders has waited, in seconds; 0 if none waits. */
 export interface RefundHealth {
   /** The age of the oldest refused payment that is still owed. */
   readonly owedSeconds: number;

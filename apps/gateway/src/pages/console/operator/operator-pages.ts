@@ -75,7 +75,7 @@ async function refusedPaymentsPage({ listOwed, listRefusals }: OperatorReads): P
     rowOf(refused, html`<br><span class="soft">Owed for ${ageOf(refused.refusedAt)}</span>`),
   );
   const latest = (await listRefusals(pageLimit)).map((refused) =>
-    rowOf(refused, refused.refundedAt === null ? '' : badge('Given back', 'paid')),
+    rowOf(refused, refused.refundedAt === null ? '' : badge('Refunded', 'paid')),
   );
   return html`<div class="card"><h2>Owed to customers</h2>
 <p>The oldest ${pageLimit}, oldest first. Checkout systems have to refund them, and report the refunds.

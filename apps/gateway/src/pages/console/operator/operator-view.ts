@@ -34,24 +34,24 @@ export function openOperatorView({ secretsKeys, logger, ...deps }: OperatorViewD
     const host = URL.parse(`http://${headers.host}`);
     // After DNS rebinding, a browser sends the name of the other site. Operators use localhost, even through a tunnel.
     if (host === null || !isLoopbackUrl(host))
-      return refusal(421, 'Open the link exactly as the command prints it, at localhost.');
-    if (method !== 'GET' && method !== 'POST') return refusal(405, 'These pages accept GET and POST.');
+      return errorPage(421, 'Open the link exactly as the command prints it, at localhost.');
+    if (method !== 'GET' && method !== 'POST') return errorPage(405, 'These pages accept GET and POST.');
     const isForeign =
       method === 'POST' ? isFromAnotherSite(headers, host.origin as BaseUrl) : isEmbeddedElsewhere(headers);
-    if (isForeign) return refusal(403, 'This request comes from another site.');
+    if (isForeign) return errorPage(403, 'This request comes from another site.');
     const { pathname = '', searchParams = new URLSearchParams() } = URL.parse(path, host) ?? {};
     const [, link] = /^\/operator\/sign-in\/([^/]+)$/.exec(pathname) ?? [];
     if (link !== undefined && method === 'GET') return { status: 200, page: signInPage('en') };
     if (link !== undefined) {
       const cookie = access.signIn(link);
-      if (cookie === undefined) return refusal(410, 'This link has already been used, or has expired.');
+      if (cookie === undefined) return errorPage(410, 'This link has already been used, or has expired.');
       logger.info({ remote_address: socket.remoteAddress }, 'operator signed in');
       return redirect(cookie);
     }
-    if (!access.isSignedIn(headers.cookie)) return refusal(401, 'You are not signed in.');
+    if (!access.isSignedIn(headers.cookie)) return errorPage(401, 'You are not signed in.');
     if (method === 'POST') return redirect(access.signOut(headers.cookie));
     const page = operatorPages.find((candidate) => `${operatorPath}${candidate.path}` === pathname);
-    if (page === undefined) return refusal(404, 'There is no such page.');
+    if (page === undefined) return errorPage(404, 'There is no such page.');
     const read = await page.content(reads, searchParams).then(
       (content) => ({ status: 200, content }),
       (error) => ({ status: 503, content: unreadable(new Error(messageOf(error))) }),
@@ -79,7 +79,7 @@ function redirect(cookie: string): PageResponse {
   return { status: 303, headers: { location: operatorPath, 'set-cookie': cookie } };
 }
 
-function refusal(status: number, title: string): PageResponse {
+function errorPage(status: number, title: string): PageResponse {
   return {
     status,
     page: pageWithoutHeader('en', title, html`<p>To get a new link, run <code>operator console</code>.</p>`),
