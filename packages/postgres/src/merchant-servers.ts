@@ -11,6 +11,7 @@ import {
   type DatabaseOptions,
   openClient,
 } from './connections/client.ts';
+import { unlessUnreachable } from './connections/errors.ts';
 import { queueLimits } from './queue-limits.ts';
 import { orders } from './schema.ts';
 
@@ -60,13 +61,20 @@ export interface OnServers<Opened> extends Closable {
    * Returns a function that makes a call with the resources of each server, at the same time, and returns the outcomes.
    * It waits up to `waitMs`, by default {@link lateAfterMs}. The outcome of a late call is returned by a later call of
    * the function, and until then, the server gets no other. Therefore, a lost or hanging server delays only its own
-   * merchants. `use` also gets the server's share of all merchants. Rejects if one of the calls does, or if the servers
-   * can't be read.
+   * merchants. `use` also gets the server's share of all merchants. Rejects if one of the calls does.
    */
   onEach<Input, Outcome>(
     use: (opened: Opened, input: Input, share: number) => Promise<Outcome>,
     waitMs?: number,
   ): (input: Input) => Promise<Outcome[]>;
+  /**
+   * Makes one call with the resources of each server, at the same time, and returns the outcomes. Each call has a time
+   * limit of half of `timeoutMs`, so that those of other servers are returned in time if a server is lost or hangs.
+   */
+  callEach<Outcome>(
+    timeoutMs: number,
+    use: (opened: Opened, timeoutMs: number) => Promise<Outcome>,
+  ): Promise<readonly Outcome[]>;
   /** Returns the resources that are open. */
   opened(): IteratorObject<Opened>;
 }
@@ -81,6 +89,7 @@ export function openOnServers<Opened extends Closable>(
     return {
       call: (_, timeoutMs, use) => use(only, timeoutMs),
       onEach: (use) => async (input) => [await use(only, input, 1)],
+      callEach: async (timeoutMs, use) => [await use(only, timeoutMs)],
       opened: () => [only].values(),
       close: only.close,
     };
@@ -107,6 +116,11 @@ export function openOnServers<Opened extends Closable>(
         const listed = await servers.list();
         return collect(listed, ({ number, share }) => use(openOn(number), input, share));
       };
+    },
+    async callEach(timeoutMs, use) {
+      const listed = await settledWithin(timeoutMs / 2, servers.list());
+      if (listed === 'deadline_exceeded') return [];
+      return Promise.all(listed.map(({ number }) => use(openOn(number), timeoutMs / 2)));
     },
     opened: () => openedOn.values(),
     async close() {
@@ -171,15 +185,18 @@ function openMerchantServers(options: DatabaseOptions) {
   let listed: readonly ListedServer[] = [];
   let listedAtMs = Number.NEGATIVE_INFINITY;
   return {
-    /** Returns the servers that have merchants. */
+    /**
+     * Returns the servers that have merchants, or those of the previous call while the metadata can't be read. Rejects
+     * only because of a bug.
+     */
     async list(): Promise<readonly ListedServer[]> {
-      if (performance.now() - listedAtMs > cachedMs) {
-        const rows = await client.run(({ list }) => list());
-        const shards = rows.reduce((total, row) => total + row.shards, 0);
-        listed = rows.map(({ shards: ownShards, ...row }) => ({ ...row, share: ownShards / shards }));
-        if (rows.length === 0) listed = [{ number: 0, anyMerchant: 0 as AccountId, share: 1 }];
-        listedAtMs = performance.now();
-      }
+      if (performance.now() - listedAtMs <= cachedMs) return listed;
+      const rows = await unlessUnreachable(client.run(({ list }) => list()));
+      if (rows === undefined) return listed;
+      const shards = rows.reduce((total, row) => total + row.shards, 0);
+      listed = rows.map(({ shards: ownShards, ...row }) => ({ ...row, share: ownShards / shards }));
+      if (rows.length === 0) listed = [{ number: 0, anyMerchant: 0 as AccountId, share: 1 }];
+      listedAtMs = performance.now();
       return listed;
     },
     /** Returns the id of any merchant of a server that was listed, whether or not that merchant exists. */

@@ -12,7 +12,7 @@ import { withExpiryStored } from './orders/find/expired-orders.ts';
 import { openOrderCounts } from './orders/find/order-counts.ts';
 import { openOrderLists } from './orders/find/order-lists.ts';
 import { type OrderQueries, openOrderQueries } from './orders/find/order-queries.ts';
-import { openRefundLists, type RefundLists } from './orders/find/refund-lists.ts';
+import { openRefundLists, type RefundLists, refundListsOn } from './orders/find/refund-lists.ts';
 
 export type { RefundHealth } from './orders/find/refund-lists.ts';
 
@@ -81,6 +81,7 @@ export function openOrderStore(database: CreationOptions): PostgresOrderStore {
     ...store,
     ...(Object.fromEntries(routed) as unknown as MerchantOperations),
     oldestOrderMs: () => Math.max(0, ...servers.opened().map(({ oldestOrderMs }) => oldestOrderMs())),
+    ...refundListsOn(servers),
     readServedRatio: readServedRatioOn(servers),
     findNewEvents: async (after) =>
       (await findNewEvents(after)).reduce((all, found) => all.union(found), new Set<AccountId>()),

@@ -195,20 +195,26 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     );
   });
 
-  test('a pending refund counts for the health, is listed, and ends when an operator fails it', async () => {
-    const store = openStore();
-    const [merchantId, checkoutId] = [await createMerchantId(database.sql), await createMerchantId(database.sql)];
-    const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'refunded' }));
-    const payment: OrderPayment = { checkoutId, paymentId: 'p-1', paidAtMs: order.createdAtMs };
+  /** Creates an order that a checkout system reported as paid, and requests its refund. */
+  const requestRefund = async (store: OrderStore, merchantId: AccountId, checkoutId: AccountId, orderId: string) => {
+    const order = await createOrder(store, sampleOrder(merchantId, { order_id: orderId }));
+    const payment: OrderPayment = { checkoutId, paymentId: orderId, paidAtMs: order.createdAtMs };
     const paid = { ...order, orderStatus: 'PAID', payment } as const;
     expect(await store.change({ transition: transitions.pay, order: paid }, enoughMs)).toEqual({ kind: 'changed' });
     const request = { refundId: 'r-1', amount: undefined, note: undefined };
     const decided = decideRefund(paid, request, true, order.createdAtMs);
     if (!decided.ok || decided.value.kind !== 'reverse') throw new Error('the order can not be refunded');
     expect(await store.changeReversals(decided.value.change, enoughMs)).toEqual({ kind: 'changed' });
+    return order;
+  };
+
+  test('a pending refund counts for the health, is listed, and ends when an operator fails it', async () => {
+    const store = openStore();
+    const [merchantId, checkoutId] = [await createMerchantId(database.sql), await createMerchantId(database.sql)];
+    const order = await requestRefund(store, merchantId, checkoutId, 'refunded');
     const pending = () => store.listPendingRefunds(checkoutId, { limit: 9 }, enoughMs);
     expect(await pending()).toMatchObject({ refunds: [{ orderId: 'refunded', refundId: 'r-1' }] });
-    expect((await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
+    await expect.poll(async () => (await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
     expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('failed');
     expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('not_pending');
     expect(await pending()).toEqual({ kind: 'found', refunds: [] });
@@ -516,6 +522,29 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await expect.poll(withNewEvents).toEqual(new Set([first.merchantId, other.merchantId]));
   });
 
+  test('while a server hangs, the pending refunds of merchants on other servers are listed, and count for the health', async () => {
+    const store = openOrderStore({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
+    onTestFinished(store.close);
+    const { first, other } = await placedMerchants();
+    const checkoutId = await createMerchantId(database.sql);
+    await requestRefund(store, first.merchantId, checkoutId, 'first');
+    await requestRefund(store, other.merchantId, checkoutId, 'second');
+    const list = (page: Parameters<OrderStore['listPendingRefunds']>[1]) =>
+      store.listPendingRefunds(checkoutId, page, enoughMs);
+    const [oldest] = await list({ limit: 1 }).then((page) => (page.kind === 'found' ? page.refunds : []));
+    expect(oldest).toMatchObject({ orderId: 'first' });
+    expect(await list({ limit: 9, after: oldest })).toMatchObject({ refunds: [{ orderId: 'second' }] });
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    expect(await list({ limit: 9 })).toMatchObject({ kind: 'found', refunds: [{ orderId: 'second' }] });
+    await expect.poll(async () => (await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
+    server?.resume();
+    await expect
+      .poll(() => list({ limit: 9 }))
+      .toMatchObject({ refunds: [{ orderId: 'first' }, { orderId: 'second' }] });
+  });
+
   test('the share of merchants that are served falls while a server is down or hangs, and rises afterwards', async () => {
     const store = openOrderStore({ url: gatewayUrl(), isDistributed: true });
     onTestFinished(store.close);
@@ -565,6 +594,15 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
       if (tasks.join() !== '1') onOtherShards.push(`${tasks.join()}: ${run.text}`);
     }
     expect(onOtherShards).toEqual([]);
+  });
+
+  test('while the coordinator is down, sweeps have nothing to do, and lists of refunds fail', async () => {
+    const [store, checkoutId] = [openStore(), await createMerchantId(database.sql)];
+    cluster.coordinator.kill();
+    onTestFinished(() => cluster.coordinator.start());
+    expect(await store.expire()).toEqual({ count: 0, isDone: true });
+    expect(await store.listPendingRefunds(checkoutId, { limit: 9 }, enoughMs)).toEqual({ kind: 'unavailable' });
+    expect(await store.readRefundHealth()).toBeUndefined();
   });
 });
 

@@ -1,7 +1,7 @@
 import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { and, eq, sql } from 'drizzle-orm';
 import { type Closable, type DatabaseOptions, openClient, plansEveryRun } from '../../connections/client.ts';
-import { redact, statementFailure } from '../../connections/errors.ts';
+import { unlessUnreachable } from '../../connections/errors.ts';
 import { orders } from '../../schema.ts';
 
 /** Shorter than the deadline of a readiness probe, so that the other servers are still reported. */
@@ -32,13 +32,8 @@ export function openServerCheck(options: DatabaseOptions): ServerCheck {
   );
   let running: Promise<boolean> | undefined;
   const run = async () => {
-    try {
-      await client.run((check) => check.execute({ merchantId: server?.anyMerchant() }));
-      return true;
-    } catch (error) {
-      if (statementFailure(error) === undefined) throw redact(error);
-      return false;
-    }
+    const checked = client.run((check) => check.execute({ merchantId: server?.anyMerchant() }));
+    return (await unlessUnreachable(checked)) !== undefined;
   };
   return {
     async canCommit() {

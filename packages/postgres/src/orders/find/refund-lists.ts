@@ -1,14 +1,23 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { OrderToken } from '@order-gateway/domain/links';
-import type { OrderStore, RefundPosition } from '@order-gateway/domain/orders';
+import type { OrderStore, PendingRefund, RefundPosition } from '@order-gateway/domain/orders';
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
-import type { Closable, DatabaseOptions } from '../../connections/client.ts';
+import {
+  arrayLiteral,
+  type Closable,
+  type DatabaseOptions,
+  type MerchantServer,
+  openClient,
+  plansEveryRun,
+} from '../../connections/client.ts';
 import { unlessUnreachable } from '../../connections/errors.ts';
+import type { OnServers } from '../../merchant-servers.ts';
 import { accounts, pendingRefunds, refusedPayments } from '../../schema.ts';
 import { amountOf } from '../order-rows.ts';
+import { prepareServerQuery } from '../server-query.ts';
 
 /** How long the oldest outstanding refund of live orders has waited, in seconds; 0 if none waits. */
 export interface RefundHealth {
@@ -23,9 +32,28 @@ export interface RefundLists extends Pick<OrderStore, 'listPendingRefunds'>, Clo
   readRefundHealth(): Promise<RefundHealth | undefined>;
 }
 
-/** Opens the part of an order store that lists pending refunds. Checkout systems take turns. */
+/**
+ * Opens the part of an order store that lists pending refunds. Checkout systems take turns. If merchants are on
+ * different servers, the lists concern those of one server, and a page may have more refunds than its limit, in any
+ * order ({@link refundListsOn}).
+ */
 export function openRefundLists(options: DatabaseOptions): RefundLists {
-  const client = openListClient(options, prepareStatements);
+  const { server } = options;
+  const prepare = (db: PostgresJsDatabase) => prepareStatements(db, server);
+  // Citus sends no function to a server within a transaction, and the client for lists opens one.
+  const client = server
+    ? openClient({ ...options, applicationName: 'order-gateway refunds', settings: plansEveryRun }, prepare)
+    : openListClient(options, prepare);
+  const findAccounts = async (rows: readonly { readonly merchantId: number }[]) => {
+    const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
+    const found = rows.length === 0 ? [] : await client.run(({ accounts }) => accounts.execute({ merchantIds }));
+    return new Map(found.map(({ id, ...account }) => [id, account]));
+  };
+  const oldestLive = async (waiting: readonly { readonly merchantId: number; readonly seconds: number }[]) => {
+    const accounts = await findAccounts(waiting);
+    const live = waiting.filter(({ merchantId }) => accounts.get(merchantId)?.mode === 'live');
+    return Math.max(0, ...live.map(({ seconds }) => seconds));
+  };
   const pages = openListQueue(
     { ...options, name: 'refund lists' },
     client,
@@ -33,88 +61,127 @@ export function openRefundLists(options: DatabaseOptions): RefundLists {
       { run },
       { merchantId: checkoutId, after, limit }: { merchantId: AccountId; after: RefundPosition; limit: number },
     ) => {
-      const values = {
-        checkoutId,
-        limit,
-        createdAt: new Date(after.createdAtMs).toISOString(),
-        id: after.serviceOrderId,
-      };
-      const rows = await run(({ list }) => list.execute(values));
-      const refunds = rows.map(({ createdAt, orderToken, amount, ...refund }) => ({
-        ...refund,
-        createdAtMs: createdAt.getTime(),
-        orderToken: orderToken as OrderToken,
-        amount: amountOf(amount),
-      }));
+      const createdAt = new Date(after.createdAtMs).toISOString();
+      const rows = await run(({ list }) => list({ checkoutId, limit, createdAt, id: after.serviceOrderId }));
+      const accounts = await findAccounts(rows);
+      const refunds = rows.flatMap(({ merchantId, orderToken, amount, ...refund }): PendingRefund[] => {
+        const account = accounts.get(merchantId);
+        if (account === undefined) return [];
+        const { clientId: merchantClientId, mode } = account;
+        return [{ ...refund, merchantClientId, mode, orderToken: orderToken as OrderToken, amount: amountOf(amount) }];
+      });
       return { kind: 'found' as const, refunds };
     },
   );
+  const readHealth = async () => {
+    const [owed, pending] = await Promise.all([
+      client.run(({ owed }) => owed()),
+      client.run(({ pending }) => pending()),
+    ]);
+    return { owedSeconds: await oldestLive(owed), pendingSeconds: await oldestLive(pending) };
+  };
   return {
     listPendingRefunds: (checkoutId, { after = { createdAtMs: 0, serviceOrderId: 0 }, limit }, timeoutMs) =>
       pages.add({ merchantId: checkoutId, after, limit }, timeoutMs),
-    async readRefundHealth() {
-      const reads = [
-        client.run(({ oldestOwed }) => oldestOwed.execute()),
-        client.run(({ oldestPending }) => oldestPending.execute()),
-      ];
-      const rows = await unlessUnreachable(Promise.all(reads));
-      if (rows === undefined) return undefined;
-      const [owedSeconds = 0, pendingSeconds = 0] = rows.map(([oldest]) => oldest?.seconds);
-      return { owedSeconds, pendingSeconds };
-    },
+    readRefundHealth: () => unlessUnreachable(readHealth()),
     close: pages.close,
   };
 }
 
-function prepareStatements(db: PostgresJsDatabase) {
-  const ageOf = (column: PgColumn) => ({ seconds: sql<number>`extract(epoch from now() - ${column})::float8` });
-  const isLive = eq(accounts.mode, 'live');
+/**
+ * Returns the lists of all servers of merchants. If a server is lost or hangs, its refunds are missing from them until
+ * it is back, so that those of other merchants are made.
+ */
+export function refundListsOn(servers: OnServers<RefundLists>): Omit<RefundLists, 'close'> {
+  const readHealth = servers.onEach((lists) => lists.readRefundHealth());
   return {
-    list: prepareList(db),
-    oldestOwed: db
-      .select(ageOf(refusedPayments.refusedAt))
-      .from(refusedPayments)
-      .innerJoin(accounts, eq(accounts.id, refusedPayments.merchantId))
-      .where(and(isNull(refusedPayments.refundedAt), isNotNull(refusedPayments.checkoutId), isLive))
-      .orderBy(asc(refusedPayments.refusedAt))
-      .limit(1)
-      .prepare('oldest_owed_payment'),
-    oldestPending: db
-      .select(ageOf(pendingRefunds.createdAt))
-      .from(pendingRefunds)
-      .innerJoin(accounts, eq(accounts.id, pendingRefunds.merchantId))
-      .where(isLive)
-      .orderBy(asc(pendingRefunds.createdAt))
-      .limit(1)
-      .prepare('oldest_pending_refund'),
+    async listPendingRefunds(checkoutId, page, timeoutMs) {
+      const lists = await servers.callEach(timeoutMs, (lists, timeoutMs) =>
+        lists.listPendingRefunds(checkoutId, page, timeoutMs),
+      );
+      const found = lists.filter((list) => list.kind === 'found');
+      if (found.length === 0) return lists[0] ?? { kind: 'unavailable' };
+      const oldestFirst = found
+        .flatMap(({ refunds }) => refunds)
+        .toSorted((a, b) => a.createdAtMs - b.createdAtMs || a.serviceOrderId - b.serviceOrderId);
+      return { kind: 'found', refunds: oldestFirst.slice(0, page.limit) };
+    },
+    async readRefundHealth() {
+      const parts = (await readHealth(undefined)).filter((part) => part !== undefined);
+      if (parts.length === 0) return undefined;
+      return {
+        owedSeconds: Math.max(...parts.map(({ owedSeconds }) => owedSeconds)),
+        pendingSeconds: Math.max(...parts.map(({ pendingSeconds }) => pendingSeconds)),
+      };
+    },
   };
 }
 
-function prepareList(db: PostgresJsDatabase) {
-  const { createdAt, serviceOrderId } = pendingRefunds;
-  return db
-    .select({
-      serviceOrderId,
-      createdAt,
-      orderId: pendingRefunds.order_id,
-      orderToken: pendingRefunds.orderToken,
-      merchantClientId: accounts.clientId,
-      mode: accounts.mode,
-      paymentId: pendingRefunds.paymentId,
-      refundId: pendingRefunds.refundId,
-      providerRefundId: pendingRefunds.providerRefundId,
-      amount: pendingRefunds.amount,
-      currency: pendingRefunds.currency,
-    })
-    .from(pendingRefunds)
-    .innerJoin(accounts, eq(accounts.id, pendingRefunds.merchantId))
-    .where(
-      and(
-        eq(pendingRefunds.checkoutId, sql.placeholder('checkoutId')),
-        sql`(${createdAt}, ${serviceOrderId}) > (${sql.placeholder('createdAt')}::timestamptz, ${sql.placeholder('id')}::bigint)`,
-      ),
-    )
-    .orderBy(asc(createdAt), asc(serviceOrderId))
-    .limit(sql.placeholder('limit'))
-    .prepare('list_pending_refunds');
+/** A statement that reads refunds reads no accounts, which are on another server than the refunds on Citus. */
+function prepareStatements(db: PostgresJsDatabase, server: MerchantServer | undefined) {
+  const columns = { merchantId: 'bigint', seconds: 'float8' };
+  const ageOf = (column: PgColumn) => sql<number>`extract(epoch from now() - min(${column}))::float8`;
+  return {
+    list: prepareList(db, server),
+    /** The merchants that owe money, each with the age of the oldest payment. */
+    owed: prepareServerQuery(db, server, { name: 'owed_payments', columns }, () =>
+      db
+        .select({ merchantId: refusedPayments.merchantId, seconds: ageOf(refusedPayments.refusedAt) })
+        .from(refusedPayments)
+        .where(and(isNull(refusedPayments.refundedAt), isNotNull(refusedPayments.checkoutId)))
+        .groupBy(refusedPayments.merchantId),
+    ),
+    /** The merchants with pending refunds, each with the age of the oldest one. */
+    pending: prepareServerQuery(db, server, { name: 'pending_refunds', columns }, () =>
+      db
+        .select({ merchantId: pendingRefunds.merchantId, seconds: ageOf(pendingRefunds.createdAt) })
+        .from(pendingRefunds)
+        .groupBy(pendingRefunds.merchantId),
+    ),
+    accounts: db
+      .select({ id: accounts.id, clientId: accounts.clientId, mode: accounts.mode })
+      .from(accounts)
+      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
+      .prepare('accounts_of_refunds'),
+  };
+}
+
+function prepareList(db: PostgresJsDatabase, server: MerchantServer | undefined) {
+  const { merchantId, serviceOrderId, createdAt, orderToken, paymentId, refundId, providerRefundId } = pendingRefunds;
+  const columns = {
+    merchantId: 'bigint',
+    serviceOrderId: 'bigint',
+    createdAtMs: 'float8',
+    orderId: 'text',
+    orderToken: 'text',
+    paymentId: 'text',
+    refundId: 'text',
+    providerRefundId: 'text',
+    amount: 'numeric',
+    currency: 'text',
+  };
+  return prepareServerQuery(db, server, { name: 'list_pending_refunds', columns }, (value) =>
+    db
+      .select({
+        merchantId,
+        serviceOrderId,
+        createdAtMs: sql<number>`(extract(epoch from ${createdAt}) * 1000)::float8`,
+        orderId: pendingRefunds.order_id,
+        orderToken,
+        paymentId,
+        refundId,
+        providerRefundId,
+        amount: pendingRefunds.amount,
+        currency: pendingRefunds.currency,
+      })
+      .from(pendingRefunds)
+      .where(
+        and(
+          eq(pendingRefunds.checkoutId, value('checkoutId')),
+          sql`(${createdAt}, ${serviceOrderId}) > (${value('createdAt')}::timestamptz, ${value('id')}::bigint)`,
+        ),
+      )
+      .orderBy(asc(createdAt), asc(serviceOrderId))
+      .limit(value('limit')),
+  );
 }
