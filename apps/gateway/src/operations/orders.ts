@@ -32,7 +32,7 @@ import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import { createRefund, reversalMembers } from './refunds.ts';
 import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
-import { type ChangedOrder, changeOrder, type FoundOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
+import { type ChangedOrder, changeOrder, type FoundOrder, findForPayment, findOrder } from './stored-orders.ts';
 
 type CreateOrderDeps = Pick<OperationDeps, 'store' | 'randomBytes' | 'now' | 'erasureKeys'>;
 
@@ -44,6 +44,11 @@ interface CreatedOrder {
 
 export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[] {
   const recordOf = (order: Order, { account }: Caller<Merchant>) => orderRecord(order, account.mode, deps);
+  const replyTo = (changed: Result<ChangedOrder<FoundOrder>, Failure>, caller: Caller<Merchant>) => {
+    if (!changed.ok) return changed;
+    const { order } = changed.value.found;
+    return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(changed.value) });
+  };
   const handlers: Handlers<typeof OrderService.method> = {
     async createOrder(members, caller: Caller<Merchant>) {
       const created = await createOrder(deps, caller, members);
@@ -64,19 +69,13 @@ export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[]
     async cancelOrder(members, caller: Caller<Merchant>) {
       const key = parseOrderKey(members);
       if (!key.ok) return key;
-      const cancelled = await cancelOrder(deps, caller, key.value);
-      if (!cancelled.ok) return cancelled;
-      const { order } = cancelled.value.found;
-      return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(cancelled.value) });
+      return replyTo(await cancelOrder(deps, caller, key.value), caller);
     },
 
     async recordManualPayment(members, caller: Caller<Merchant>) {
       const key = parseOrderKey(members);
       if (!key.ok) return key;
-      const recorded = await recordManualPayment(deps, caller, key.value, members);
-      if (!recorded.ok) return recorded;
-      const { order } = recorded.value.found;
-      return success({ body: { order: recordOf(order, caller) }, outcome: outcomeOf(recorded.value) });
+      return replyTo(await recordManualPayment(deps, caller, key.value, members), caller);
     },
 
     async createRefund(members, caller: Caller<Merchant>) {
@@ -190,8 +189,7 @@ async function recordManualPayment(
   return changeOrder(
     deps,
     caller,
-    async () =>
-      resultOf(caller, await deps.store.findForPayment(orderToken, payment, caller.timeLeftMs()), linkNotFound),
+    () => findForPayment(deps, caller, orderToken, payment),
     ({ order, isKnown, storedPaidOn, nowMs }) =>
       decideManualPayment(order, { ...payment, isKnown, storedPaidOn }, nowMs),
   );

@@ -1,7 +1,6 @@
 import { CheckoutService } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
 import type { CheckoutSystem } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { parseOrderToken } from '@order-gateway/domain/links';
 import {
   decide,
   formatTime,
@@ -31,10 +30,9 @@ import { type OperationDeps, operationsOf } from './service.ts';
 import {
   type ChangedOrder,
   changeOrder,
+  findForPayment,
   findLinkToPay,
   findPaymentLink,
-  linkNotFound,
-  resultOf,
 } from './stored-orders.ts';
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
@@ -147,14 +145,12 @@ export async function recordPayment(
   const parsed = parsePayment(input);
   if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
   const { orderToken, attemptId, ...fields } = parsed.value;
-  const token = parseOrderToken(orderToken);
-  if (token === undefined) return failed(linkNotFound);
   const { id: checkoutId, lateDays } = caller.account;
   const reported = { ...fields, checkoutId, lateDays };
   const recorded = await changeOrder(
     deps,
     caller,
-    async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
+    () => findForPayment(deps, caller, orderToken, reported),
     ({ order, isKnown, storedPaidOn, refused, nowMs }) =>
       decide(order, { kind: 'pay', payment: { ...reported, isKnown, storedPaidOn, refused } }, nowMs),
     ({ merchant }, code) => deps.countRefusal({ code, mode: merchant.mode }),

@@ -2,7 +2,6 @@ import type { CheckoutService } from '@order-gateway/contract/gateway/v1/checkou
 import type { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { CheckoutSystem, Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
-import { parseOrderToken } from '@order-gateway/domain/links';
 import { formatAmount } from '@order-gateway/domain/money';
 import {
   type Decision,
@@ -33,7 +32,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { type Caller, type Deadline, type Members, outcomeOf, type Success } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
 import type { Handled, OperationDeps } from './service.ts';
-import { changeOrder, findOrder, linkNotFound, resultOf } from './stored-orders.ts';
+import { changeOrder, findForPayment, findOrder } from './stored-orders.ts';
 
 type Deps = Pick<OperationDeps, 'store'>;
 
@@ -65,10 +64,10 @@ export async function createRefund(
 }
 
 /** Finds an order again, with what is needed to refund its payment. */
-export async function findPaid({ store }: Deps, deadline: Deadline, { orderToken, merchantId, payment }: Order) {
+export function findPaid(deps: Deps, deadline: Deadline, { orderToken, merchantId, payment }: Order) {
   // A payment without a checkout system is refunded by the merchant.
   const reported = { checkoutId: payment?.checkoutId ?? merchantId, paymentId: payment?.paymentId ?? '' };
-  return resultOf(deadline, await store.findForPayment(orderToken, reported, deadline.timeLeftMs()), linkNotFound);
+  return findForPayment(deps, deadline, orderToken, reported);
 }
 
 /** Lists the pending refunds that a checkout system has to make. The last page has no cursor. */
@@ -138,13 +137,11 @@ async function record(
   payment: Pick<Refund, 'paymentId'>,
   decide: (order: Order, refused: RefusedPayment | null, nowMs: number) => Result<Decision | ReversalDecision, Failure>,
 ): Promise<Result<{ readonly order: Order; readonly outcome: Success }, Failure>> {
-  const token = parseOrderToken(orderToken);
-  if (token === undefined) return failed(linkNotFound);
   const reported = { checkoutId: caller.account.id, paymentId: payment.paymentId };
   const changed = await changeOrder(
     deps,
     caller,
-    async () => resultOf(caller, await deps.store.findForPayment(token, reported, caller.timeLeftMs()), linkNotFound),
+    () => findForPayment(deps, caller, orderToken, reported),
     ({ order, refused, nowMs }) => decide(order, refused, nowMs),
   );
   if (!changed.ok) return changed;

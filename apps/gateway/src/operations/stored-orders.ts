@@ -9,6 +9,7 @@ import {
   type LinkedOrder,
   type Order,
   type OrderLookupKey,
+  type OrderStore,
   type RefusalCode,
   type ReversalDecision,
   serviceOrderIdMax,
@@ -56,6 +57,16 @@ export async function findPaymentLink<Found extends LinkedOrder>(
   const token = parseOrderToken(tokenText);
   if (token === undefined) return failed(linkNotFound);
   return resultOf(deadline, await find(token, deadline.timeLeftMs()), linkNotFound);
+}
+
+/** Finds the order of a payment link as {@link findPaymentLink} does, with what is stored about a payment. */
+export function findForPayment(
+  { store }: Pick<OperationDeps, 'store'>,
+  deadline: Deadline,
+  tokenText: string,
+  payment: Parameters<OrderStore['findForPayment']>[1],
+) {
+  return findPaymentLink((token, timeoutMs) => store.findForPayment(token, payment, timeoutMs), deadline, tokenText);
 }
 
 /**
