@@ -26,11 +26,8 @@ export function createEncryption<Owner extends string | number>(keys: SecretsKey
     /** Returns the secret; `undefined` if it was changed, or encrypted with another key or for another owner. */
     decrypt(owner: Owner, stored: Uint8Array): Uint8Array | undefined {
       if (stored[0] !== version || stored.length < 1 + nonceBytes + tagBytes) return undefined;
-      for (const key of keys) {
-        const secret = decryptWith(key, owner, stored);
-        if (secret !== undefined) return secret;
-      }
-      return undefined;
+      const secrets = keys.values().map((key) => decryptWith(key, owner, stored));
+      return secrets.find((secret) => secret !== undefined);
     },
   };
 }

@@ -5,12 +5,10 @@ export async function settledWithin<Value>(
   timeoutMs: number,
   promise: Promise<Value>,
 ): Promise<Value | 'deadline_exceeded'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'deadline_exceeded'>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, timeoutMs), 'deadline_exceeded');
-  });
+  const late = Promise.withResolvers<'deadline_exceeded'>();
+  const timer = setTimeout(late.resolve, Math.max(0, timeoutMs), 'deadline_exceeded');
   try {
-    return await Promise.race([promise, late]);
+    return await Promise.race([promise, late.promise]);
   } finally {
     clearTimeout(timer);
   }

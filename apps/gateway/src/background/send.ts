@@ -194,12 +194,6 @@ export function createResolve(
   };
 }
 
-/** Builds the headers and body of a test message. */
-function testMessage(signingSecrets: readonly Uint8Array[], nowMs: number) {
-  const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
-  return webhookRequest(event, signingSecrets, nowMs);
-}
-
 /**
  * Creates the function that sends test messages. It limits the messages in flight, because each of them holds a call
  * until the endpoint responds.
@@ -213,7 +207,9 @@ export function createPing(sender: Pick<Sender, 'send'>, now: () => number): Pin
     if (inFlight.length >= pingsMax) return failed({ kind: 'overloaded', retryAfterMs: pingTimeoutMs });
     inFlight.push(merchantId);
     try {
-      const { headers, body } = testMessage(signingSecrets, now());
+      const nowMs = now();
+      const event = { id: `evt_test_${randomUUID()}`, type: 'webhook.test', timestamp: formatTime(nowMs), data: {} };
+      const { headers, body } = webhookRequest(event, signingSecrets, nowMs);
       return success(await sender.send(url, headers, body));
     } finally {
       inFlight.splice(inFlight.indexOf(merchantId), 1);

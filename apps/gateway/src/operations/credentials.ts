@@ -1,5 +1,5 @@
 import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
-import { formatTime } from '@order-gateway/domain/orders';
+import { formatOptionalTime, formatTime } from '@order-gateway/domain/orders';
 import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
 import type { Operation } from '../calls/operation.ts';
@@ -48,13 +48,13 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
 
 /** Builds the API's form of a client secret. It contains the secret itself only if the secret is new. */
 export function secretResponse(
-  { id, createdAt, endsAt = null }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
+  { id, createdAt, endsAt }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
   newSecret?: string,
 ) {
   return {
     id: `${id}`,
     created_at: formatTime(createdAt.getTime()),
-    ends_at: endsAt === null ? undefined : formatTime(endsAt.getTime()),
+    ends_at: formatOptionalTime(endsAt?.getTime()),
     client_secret: newSecret,
   };
 }

@@ -228,7 +228,7 @@ export function orderRecord(order: Order, mode: MerchantMode, { baseUrl, lateDay
     order_note: fields.order_note,
     service_type: fields.service_type,
     order_expires_at: formatOptionalTime(order.expiresAtMs),
-    paid_at: formatOptionalTime(payment?.paidAtMs ?? null),
+    paid_at: formatOptionalTime(payment?.paidAtMs),
     payment_id: payment?.paymentId,
     payment_method: isManual(order) ? 'manual' : undefined,
     cancelled_at: formatOptionalTime(order.cancelledAtMs),

@@ -27,13 +27,7 @@ import { brandResponse } from './brands.ts';
 import { orderRecord, type RecordDeps } from './orders.ts';
 import { listRefunds, recordDispute, recordRefund } from './refunds.ts';
 import { type OperationDeps, operationsOf } from './service.ts';
-import {
-  type ChangedOrder,
-  changeOrder,
-  findForPayment,
-  findLinkToPay,
-  findPaymentLink,
-} from './stored-orders.ts';
+import { type ChangedOrder, changeOrder, findForPayment, findLinkToPay, findPaymentLink } from './stored-orders.ts';
 
 type RecordPaymentDeps = Pick<OperationDeps, 'store' | 'countRefusal'>;
 

@@ -2,7 +2,7 @@ import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_servi
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { Managed } from '@order-gateway/domain/management';
-import { formatTime } from '@order-gateway/domain/orders';
+import { formatOptionalTime, formatTime } from '@order-gateway/domain/orders';
 import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import {
@@ -210,8 +210,8 @@ function endpointResponse({ endpoint, signsReturns }: FoundEndpoint, newSecret?:
     status: disabledAt === null ? 'enabled' : 'disabled',
     created_at: formatTime(createdAt.getTime()),
     signs_returns: signsReturns,
-    failing_since: formatOptional(failingSince),
-    disabled_at: formatOptional(disabledAt),
+    failing_since: formatOptionalTime(failingSince?.getTime()),
+    disabled_at: formatOptionalTime(disabledAt?.getTime()),
     signing_secret: newSecret,
   };
 }
@@ -224,13 +224,9 @@ function deliveryResponse(delivery: WebhookDelivery) {
     created_at: formatTime(createdAt.getTime()),
     status: deliveryStatusOf(delivery),
     attempts,
-    last_attempt_at: formatOptional(lastAttemptAt),
+    last_attempt_at: formatOptionalTime(lastAttemptAt?.getTime()),
     last_result: lastResult ?? undefined,
-    next_attempt_at: formatOptional(nextAttemptAt),
-    delivered_at: formatOptional(deliveredAt),
+    next_attempt_at: formatOptionalTime(nextAttemptAt?.getTime()),
+    delivered_at: formatOptionalTime(deliveredAt?.getTime()),
   };
-}
-
-function formatOptional(time: Date | null): string | undefined {
-  return time === null ? undefined : formatTime(time.getTime());
 }

@@ -1,3 +1,4 @@
+import { aborted } from 'node:util';
 import type { DescService } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, type HandlerContext, type ServiceImpl } from '@connectrpc/connect';
 import { ServerReflection } from '@order-gateway/contract/grpc/reflection/v1/reflection_pb';
@@ -7,7 +8,7 @@ import {
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus,
 } from '@order-gateway/contract/health/v1/health_pb';
-import { endOf, type Readiness } from '../runtime/start/readiness.ts';
+import type { Readiness } from '../runtime/start/readiness.ts';
 import { addReflectionServices } from './reflection-service.ts';
 
 /** The services that anyone may call, without credentials and without a log line for each call. */
@@ -45,7 +46,7 @@ function addHealthService(router: ConnectRouter, readiness: Readiness, services:
         for await (const isReady of readiness.watch(signal)) yield responseOf(isReady);
       } else {
         yield { status: SERVICE_UNKNOWN };
-        await endOf(signal);
+        await aborted(signal, signal);
       }
     },
   } satisfies ServiceImpl<typeof Health>);

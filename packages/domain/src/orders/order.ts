@@ -173,6 +173,6 @@ export function formatTime(ms: number): string {
 }
 
 /** Formats a time as {@link formatTime} does; `undefined` if there is none. */
-export function formatOptionalTime(ms: number | null): string | undefined {
-  return ms === null ? undefined : formatTime(ms);
+export function formatOptionalTime(ms: number | null | undefined): string | undefined {
+  return ms === null || ms === undefined ? undefined : formatTime(ms);
 }

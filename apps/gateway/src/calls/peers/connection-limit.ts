@@ -97,9 +97,7 @@ export function createConnectionLimit<Connection>(connectionsMax: number, close:
  * takes 8 µs for 10,000 items.
  */
 function takeFirst<Item>(items: Set<Item>): Item | undefined {
-  for (const item of items) {
-    items.delete(item);
-    return item;
-  }
-  return undefined;
+  const [item] = items;
+  if (item !== undefined) items.delete(item);
+  return item;
 }

@@ -11,16 +11,12 @@ const root = join(import.meta.dirname, '../../../../..');
 
 /** Returns the checkout's account at this gateway. The first start creates it. */
 async function findOrCreateAccount(url: string, dataDir: string): Promise<Credentials> {
-  const accounts = openAccountAdmin({ url, actor: 'start' });
-  try {
-    const stored = await readCheckoutAccount(dataDir);
-    if (stored !== undefined && (await accounts.listSecrets(stored.clientId))) return stored;
-    const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
-    await writeCheckoutAccount(dataDir, credentials);
-    return credentials;
-  } finally {
-    await accounts.close();
-  }
+  await using accounts = openAccountAdmin({ url, actor: 'start' });
+  const stored = await readCheckoutAccount(dataDir);
+  if (stored !== undefined && (await accounts.listSecrets(stored.clientId))) return stored;
+  const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
+  await writeCheckoutAccount(dataDir, credentials);
+  return credentials;
 }
 
 interface CheckoutProcess {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { aborted } from 'node:util';
 import type { WriteCheckResult } from '@order-gateway/postgres/connections';
 import type { Logger } from '@order-gateway/runtime/logger';
 import { settledWithin } from '@order-gateway/runtime/settled-within';
@@ -105,19 +106,11 @@ export function createReadiness(
         const current = await isReady();
         if (current !== last && !signal.aborted) yield current;
         last = current;
-        if (!current && draining.signal.aborted) await endOf(signal);
+        if (!current && draining.signal.aborted) await aborted(signal, signal);
         else await sleep(checkEveryMs, undefined, { signal: changing, ref: false }).catch(() => {});
       }
     },
     /** Makes the process permanently not ready. */
     drain: () => draining.abort(),
   };
-}
-
-/** Resolves when the signal is aborted. */
-export function endOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
