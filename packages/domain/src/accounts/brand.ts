@@ -89,13 +89,7 @@ const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
 
 /** The rules for a brand's texts. */
 export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
-  color: {
-    kind: 'text',
-    required: false,
-    lengthMin: 0,
-    lengthMax: 7,
-    format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage),
-  },
+  color: textRule(7, { required: false, format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage) }),
   support_email: { ...emailRule, required: false },
   support_url: optionalUrl,
   terms_url: optionalUrl,

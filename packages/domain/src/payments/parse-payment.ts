@@ -1,7 +1,7 @@
 import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
-import { type BrokenRule, type FieldError, notString, type TextRule, textRule } from '../requests/field-rules.ts';
+import { type BrokenRule, type FieldError, notString, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
 import { failed, type Result, success } from '../result.ts';
 
@@ -25,7 +25,10 @@ export const leaseSeconds = { min: 60, max: 604_800, byDefault: 900 } as const;
 export type AttemptInput = Readonly<Partial<Record<'order_token' | 'attempt_id' | 'lease_seconds', unknown>>>;
 
 /** The rule for payment_id and attempt_id. */
-export const paymentIdRule: TextRule = { kind: 'text', required: true, lengthMin: 1, lengthMax: 128 };
+export const paymentIdRule = textRule(128);
+
+/** The rule for such an id if it may be absent. */
+export const optionalIdRule = { ...paymentIdRule, required: false };
 
 /**
  * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts
@@ -39,7 +42,7 @@ export function parsePayment(input: PaymentInput) {
     ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
     order_amount: checkField(fieldRules.order_amount, input.order_amount),
     order_currency: checkField(fieldRules.order_currency, absentIfEmpty(input.order_currency)),
-    attempt_id: checkField({ ...paymentIdRule, required: false }, input.attempt_id),
+    attempt_id: checkField(optionalIdRule, input.attempt_id),
   };
   const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
   const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
@@ -63,7 +66,7 @@ export type ManualPaymentInput = Readonly<
 >;
 
 /** The rule for the note about a payment that a merchant records itself. */
-const paymentNoteRule: TextRule = textRule(1_000, { required: false, multiline: true });
+const paymentNoteRule = textRule(1_000, { required: false, multiline: true });
 
 /** Checks the fields of a payment that a merchant records itself, as {@link parsePayment} does. */
 export function parseManualPayment(input: ManualPaymentInput) {

@@ -17,15 +17,13 @@ import {
   scopeOf,
 } from '../requests/list-parameters.ts';
 import { failed, type Result, success } from '../result.ts';
-import { checkToken, paymentIdRule } from './parse-payment.ts';
+import { checkToken, optionalIdRule, paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
 type Input = Readonly<Record<string, unknown>>;
 
-const optional = <Rule extends FieldRule & { kind: 'text' }>(rule: Rule) => ({ ...rule, required: false });
-
 /** The rule for the reason of a refund or dispute: a provider's short code. */
-const reasonRule = optional(textRule(128));
+const reasonRule = textRule(128, { required: false });
 
 /** The rule for a merchant's note about a refund. */
 const noteRule = textRule(1_000, { required: false, multiline: true });
@@ -65,8 +63,8 @@ export function parseReportedRefund(
   const refundedAt = absentIfEmpty(input.refunded_at) ?? undefined;
   const checked = {
     ...checkReport(input),
-    refund_id: checkField(optional(paymentIdRule), absentIfEmpty(input.refund_id)),
-    provider_refund_id: checkField(optional(paymentIdRule), absentIfEmpty(input.provider_refund_id)),
+    refund_id: checkField(optionalIdRule, absentIfEmpty(input.refund_id)),
+    provider_refund_id: checkField(optionalIdRule, absentIfEmpty(input.provider_refund_id)),
     status: checkField(refundStatusRule, known(input.status)),
     refunded_at: refundedAt === undefined ? undefined : checkTime(refundedAt),
   };

@@ -5,9 +5,6 @@ import type { OrderFields } from '../orders/order.ts';
 import type { OrderFieldName } from '../orders/order-fields.ts';
 import { equalsSecret, joinEscaped, signaturePrefix, signText } from '../signed-text.ts';
 
-/** The prefix of a checksum that the gateway can verify. */
-export const checksumPrefix = signaturePrefix;
-
 /**
  * The fields that a checksum covers, in the order in which they are hashed. This list is frozen, because adding or
  * moving a field would invalidate every checksum that merchants make today. Do not add a new order field here.
@@ -53,14 +50,10 @@ export function checksumOf(fields: OrderFields, clientSecret: string): string {
  * does not define how checksums are made. The comparison takes constant time.
  */
 export function checksumFailure(fields: OrderFields, clientSecret: string, mode: ChecksumMode): Failure | undefined {
-  if (!fields.order_checksum.startsWith(checksumPrefix)) {
+  if (!fields.order_checksum.startsWith(signaturePrefix)) {
     if (mode !== 'required') return undefined;
-    const error = {
-      field: 'order_checksum',
-      code: 'not_allowed',
-      message: `must begin with ${checksumPrefix}`,
-    } as const;
-    return { kind: 'invalid_order', errors: [error] };
+    const message = `must begin with ${signaturePrefix}`;
+    return { kind: 'invalid_order', errors: [{ field: 'order_checksum', code: 'not_allowed', message }] };
   }
   const isMatch = equalsSecret(fields.order_checksum, checksumOf(fields, clientSecret));
   return isMatch ? undefined : { kind: 'checksum_mismatch', canonicalText: canonicalText(fields) };
