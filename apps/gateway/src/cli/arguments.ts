@@ -5,6 +5,7 @@ import { textError } from '@order-gateway/domain/requests';
 import { UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import { type Command, Option } from 'commander';
 import { parseRate } from '../config.ts';
+import type { OpenAccounts } from './with-database.ts';
 
 const environmentHelp = `
 Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded
@@ -24,15 +25,17 @@ export function createProgram(name: string, description: string): Command {
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
 }
 
-/** Creates a program whose commands are recorded in the audit log. */
-export function createRecordedProgram(name: string, description: string): Command {
-  return createProgram(name, description)
+/** Creates a program whose commands are recorded in the audit log, and the function that opens accounts for them. */
+export function createRecordedProgram(name: string, description: string, openAccounts: OpenAccounts) {
+  const program = createProgram(name, description)
     .addOption(actorOption())
     .configureHelp({ ...helpFormat, showGlobalOptions: true })
     .configureOutput({
       // The arguments may contain a secret that was typed by mistake.
       outputError: (text, write) => write(text.replaceAll(/\b(sk|whsec)_[\w+/=]+/g, '$1_...')),
     });
+  const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
+  return { program, withAccounts };
 }
 
 export function accountCommand(parent: Command, name: string, description: string): Command {

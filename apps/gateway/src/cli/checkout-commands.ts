@@ -1,8 +1,6 @@
 import { lateDays } from '@order-gateway/domain/accounts';
-import { StartError } from '@order-gateway/runtime/process';
 import { Argument, type Command, Option } from 'commander';
 import {
-  actorOf,
   clientIdHelp,
   createRecordedProgram,
   jsonHelp,
@@ -12,14 +10,13 @@ import {
   parseLateDays,
 } from './arguments.ts';
 import { credentialLines } from './new-secret.ts';
-import type { OpenAccounts } from './with-database.ts';
+import { type OpenAccounts, settingChanger } from './with-database.ts';
 
 /** Creates the commands of `checkout`. A checkout system's secrets are managed with `merchant secret`. */
 export function checkoutCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = createRecordedProgram(
-    'checkout',
-    'Creates the accounts of checkout systems, which record the payments of all merchants.',
-  );
+  const description = 'Creates the accounts of checkout systems, which record the payments of all merchants.';
+  const { program, withAccounts } = createRecordedProgram('checkout', description, openAccounts);
+  const set = settingChanger(withAccounts, print, 'checkout system');
   program
     .command('create')
     .description('Creates a checkout system with its first client id and secret.')
@@ -33,7 +30,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
     .option('--refunds', 'lets merchants refund its payments, because it makes the refunds')
     .option('--json', jsonHelp)
     .action(({ name, json, customerData, lateDays, refunds }: CheckoutOptions) =>
-      openAccounts(
+      withAccounts(
         async (accounts) => {
           const settings = { lateDays, getsCustomerData: customerData, makesRefunds: refunds };
           const { clientId, clientSecret } = await accounts.create(name, 'checkout', settings);
@@ -41,7 +38,7 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
           print(`Created checkout system ${name}\n${credentialLines(clientId, clientSecret)}`);
         },
         // This can be the first command on a new database.
-        { actor: actorOf(program), creates: true },
+        { creates: true },
       ),
     );
   program
@@ -49,33 +46,19 @@ export function checkoutCommands(openAccounts: OpenAccounts, print: (line: strin
     .description("Sets how long after an order's expiry a checkout system can report a payment that was made in time.")
     .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
     .argument('<NUMBER>', lateDaysForm, parseLateDays)
-    .action((clientId: string, days: number) =>
-      openAccounts(
-        async (accounts) => {
-          if ((await accounts.setLateDays(clientId, days)) === 'unknown_account') {
-            throw new StartError(`There is no checkout system ${clientId}.`);
-          }
-          print(`${clientId} can now report payments for ${days} days after an order's expiry.`);
-        },
-        { actor: actorOf(program) },
-      ),
-    );
+    .action((clientId: string, days: number) => {
+      const sentence = `${clientId} can now report payments for ${days} days after an order's expiry.`;
+      return set(clientId, (accounts) => accounts.setLateDays(clientId, days), sentence);
+    });
   program
     .command('refunds')
     .description('Sets whether merchants can refund the payments of a checkout system, because it makes the refunds.')
     .argument('<CLIENT_ID>', clientIdHelp, parseClientId)
     .addArgument(new Argument('<on|off>', 'off keeps the refunds that are pending').choices(['on', 'off']))
-    .action((clientId: string, setting: 'on' | 'off') =>
-      openAccounts(
-        async (accounts) => {
-          if ((await accounts.setMakesRefunds(clientId, setting === 'on')) === 'unknown_account') {
-            throw new StartError(`There is no checkout system ${clientId}.`);
-          }
-          print(`Merchants can ${setting === 'on' ? 'now' : 'no longer'} refund payments of ${clientId}.`);
-        },
-        { actor: actorOf(program) },
-      ),
-    );
+    .action((clientId: string, setting: 'on' | 'off') => {
+      const sentence = `Merchants can ${setting === 'on' ? 'now' : 'no longer'} refund payments of ${clientId}.`;
+      return set(clientId, (accounts) => accounts.setMakesRefunds(clientId, setting === 'on'), sentence);
+    });
   return program;
 }
 

@@ -48,8 +48,8 @@ async function openAndWork(work: (url: string, config: Config) => Promise<void>,
   }
 }
 
-export function unknownAccount(clientId: string): StartError {
-  return new StartError(`There is no account ${clientId}.`);
+export function unknownAccount(clientId: string, kind = 'account'): StartError {
+  return new StartError(`There is no ${kind} ${clientId}.`);
 }
 
 /** Returns the base URL of a gateway with this configuration. */
@@ -74,3 +74,12 @@ export function withAccounts(
 }
 
 export type OpenAccounts = typeof withAccounts;
+
+/** Returns a function that changes a setting of an account of this kind, and prints the new state. */
+export function settingChanger(openAccounts: OpenAccounts, print: (line: string) => void, kind?: string) {
+  return (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
+    openAccounts(async (accounts) => {
+      if ((await change(accounts)) === 'unknown_account') throw unknownAccount(clientId, kind);
+      print(sentence);
+    });
+}

@@ -6,13 +6,11 @@ import {
   consoleRoles,
 } from '@order-gateway/domain/accounts';
 import { signInLink } from '@order-gateway/domain/links';
-import type { AccountAdmin } from '@order-gateway/postgres/accounts';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import { Argument, type Command, Option } from 'commander';
 import {
   accountCommand,
-  actorOf,
   createRecordedProgram,
   jsonHelp,
   nameOption,
@@ -22,7 +20,7 @@ import {
 } from '../arguments.ts';
 import { credentialLines } from '../new-secret.ts';
 import { requireView } from '../require-view.ts';
-import { baseUrlOf, type OpenAccounts, unknownAccount } from '../with-database.ts';
+import { baseUrlOf, type OpenAccounts, settingChanger, unknownAccount } from '../with-database.ts';
 import { addSecretCommands } from './secret-commands.ts';
 
 /** The number of rows that a list reads from the database at a time. */
@@ -34,11 +32,8 @@ const listPage = 500;
  * before the database is opened.
  */
 export function merchantCommands(openAccounts: OpenAccounts, print: (line: string) => void): Command {
-  const program = createRecordedProgram(
-    'merchant',
-    'Creates merchants, and manages their secrets, settings and webhooks.',
-  );
-  const withAccounts: OpenAccounts = (work, options) => openAccounts(work, { actor: actorOf(program), ...options });
+  const description = 'Creates merchants, and manages their secrets, settings and webhooks.';
+  const { program, withAccounts } = createRecordedProgram('merchant', description, openAccounts);
   for (const add of [
     addCreateCommand,
     addListCommand,
@@ -122,12 +117,7 @@ function addListCommand(program: Command, withAccounts: OpenAccounts, print: Pri
 
 /** Adds the commands that change a setting of an account. */
 function addSettingCommands(program: Command, withAccounts: OpenAccounts, print: Print): void {
-  /** Changes a setting of an account, and prints the new state. */
-  const set = (clientId: string, change: (accounts: AccountAdmin) => Promise<string>, sentence: string) =>
-    withAccounts(async (accounts) => {
-      if ((await change(accounts)) === 'unknown_account') throw unknownAccount(clientId);
-      print(sentence);
-    });
+  const set = settingChanger(withAccounts, print);
 
   accountCommand(program, 'rename', 'Changes the name that customers see.')
     .addOption(nameOption('shown to customers').makeOptionMandatory())
