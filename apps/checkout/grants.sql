@@ -8,7 +8,7 @@ begin
     grant select on drizzle.__checkout_migrations to order_gateway_checkout;
     grant select on checkout.connections, checkout.attempts, checkout.calls, checkout.demo_payments, checkout.transfers,
       checkout.credits to order_gateway_checkout;
-    grant update (listed_until, compared_at) on checkout.connections to order_gateway_checkout;
+    grant update (listed_until, reversed_until, compared_at) on checkout.connections to order_gateway_checkout;
     grant insert on checkout.attempts, checkout.calls, checkout.demo_payments, checkout.transfers to order_gateway_checkout;
     -- What was to be paid, and by which account, never changes.
     grant update (

@@ -1,7 +1,9 @@
 import { createEncryption } from '@order-gateway/runtime/encryption';
+import { eq, sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { createProviders } from '../src/providers/all.ts';
+import { connections } from '../src/store/schema.ts';
 import { createMollieStandIn } from '../testing/mollie-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
@@ -100,7 +102,7 @@ test('without any webhook, the list of payments is enough', async () => {
   const { attemptId, sessionId } = await pay('listed', 'iDEAL');
   mollie.pay(sessionId);
   const { connectionId } = (await world.store.find(attemptId)) ?? {};
-  await world.store.resetListing(connectionId ?? '', new Date(Date.now() - 61_000));
+  await world.store.resetList(connectionId ?? '', 'recent', new Date(Date.now() - 61_000));
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 
@@ -181,6 +183,42 @@ test('a failed payment ends the attempt as declined', async () => {
   expect(await (await world.get(`/pay/${orderToken}`)).text()).toContain('The payment was declined.');
 });
 
+/** Makes pending refunds and reads the lists that are due a minute later. Returns the order record. */
+async function reversalsOf(orderId: string, attemptId: string) {
+  const { connectionId } = (await world.store.find(attemptId)) ?? {};
+  const readUntil = sql`least(${connections.reversedUntil}, now() - interval '61 s')`;
+  await world.store.run((db) =>
+    db
+      .update(connections)
+      .set({ reversedUntil: readUntil })
+      .where(eq(connections.connectionId, connectionId ?? '')),
+  );
+  await world.refunds.makePending();
+  await world.refunds.reportListed();
+  return world.findOrder(orderId);
+}
+
+test('a refund behind a full page of later ones is reported', async () => {
+  const { attemptId, sessionId } = await pay('many-refunds', 'iDEAL');
+  const payment = mollie.pay(sessionId);
+  await world.advance(attemptId);
+  mollie.refundByHand(sessionId, '2.34');
+  mollie.payments.set('tr_other', structuredClone({ ...payment, id: 'tr_other' }));
+  for (let count = 0; count < 250; count += 1) mollie.refundByHand('tr_other', '0.01');
+  const refunds = [{ amount: 2.34, status: 'PENDING' }];
+  await expect.poll(() => reversalsOf('many-refunds', attemptId)).toMatchObject({ refunds });
+});
+
+test('an old chargeback that no reading of the lists reported is reported by the daily one', async () => {
+  const { attemptId, sessionId } = await pay('old-chargeback', 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  const createdAt = new Date(Date.now() - 100 * 86_400_000).toISOString();
+  Object.assign(mollie.chargeBack(sessionId), { createdAt, reversedAt: createdAt });
+  await world.store.run((db) => db.update(connections).set({ comparedAt: sql`now() - interval '25 hours'` }));
+  await expect.poll(() => reversalsOf('old-chargeback', attemptId)).toMatchObject({ disputes: [{ status: 'WON' }] });
+});
+
 test('a refund is requested once and stays pending until Mollie has made it, and a chargeback is reported', async () => {
   const { attemptId, sessionId } = await pay('refunded', 'iDEAL');
   mollie.pay(sessionId);
@@ -188,12 +226,7 @@ test('a refund is requested once and stays pending until Mollie has made it, and
   const refund = { refund_id: 'r-1', refund_amount: 2.34 };
   expect((await world.call('POST', '/order/refunded/refunds', refund)).status).toBe(201);
   mollie.misbehave('POST /payments/{id}/refunds', 'effect without response', '500');
-  const reversals = async () => {
-    world.refunds.forgetLists();
-    await world.refunds.makePending();
-    await world.refunds.reportListed();
-    return world.findOrder('refunded');
-  };
+  const reversals = () => reversalsOf('refunded', attemptId);
   const made = { refund_id: 'r-1', amount: 2.34, provider_refund_id: `re_${sessionId}_1` };
   await expect.poll(reversals).toMatchObject({ refunds: [{ ...made, status: 'PENDING' }] });
   const [stored] = mollie.payments.get(sessionId)?._embedded.refunds ?? [];

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { addRefundCommands } from '../src/cli/refunds.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
-import { credits } from '../src/store/schema.ts';
+import { connections, credits } from '../src/store/schema.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { useWorld } from './helpers/world.ts';
 
@@ -25,11 +26,17 @@ async function paid(orderId: string, order_currency = 'EUR') {
 const request = async (orderId: string, refund: object) =>
   Object(await (await world.call('POST', `/order/${orderId}/refunds`, refund)).json());
 
+/** Makes the providers' lists due that were read up to now. */
+const readListsAgain = () =>
+  world.store.run((db) =>
+    db.update(connections).set({ reversedUntil: sql`least(${connections.reversedUntil}, now() - interval '61 s')` }),
+  );
+
 /** Makes pending refunds and reads the lists until the refunds and disputes of an order are these. */
 const expectReversals = (orderId: string, expected: object) =>
   expect
     .poll(async () => {
-      world.refunds.forgetLists();
+      await readListsAgain();
       await world.refunds.makePending();
       await world.refunds.reportListed();
       return world.findOrder(orderId);
@@ -101,6 +108,29 @@ test('refunds and disputes that are made at the provider are reported, and so ar
   expect(await request('at-stripe', { refund_id: 'r-1' })).toMatchObject({ code: 'refund_exceeds_payment' });
   stripe.dispute(intent, 'won');
   await expectReversals('at-stripe', { disputes: [{ status: 'WON' }] });
+});
+
+test('what happened at the provider while no checkout could read it for two days is reported', async () => {
+  const { intent, attempt } = await paid('outage');
+  const twoDaysAgo = Date.now() - 2 * 86_400_000;
+  await stripe.refundByHand(intent.id, 300);
+  Object.assign(stripe.events.at(-1) ?? {}, { created: twoDaysAgo / 1_000 });
+  await world.store.resetList(attempt?.connectionId ?? '', 'reversed', new Date(twoDaysAgo));
+  // The list of attempts was read meanwhile, and reading that of refunds fails first.
+  stripe.misbehave('GET /v1/events', '500', '500');
+  await expectReversals('outage', { refunds: [{ status: 'SUCCEEDED', amount: 3 }] });
+});
+
+test('a payment whose refunds cannot be read does not keep those of others from being reported', async () => {
+  const unreadable = await paid('unreadable');
+  const { intent } = await paid('readable');
+  await stripe.refundByHand(unreadable.intent.id, 100);
+  const [made] = madeOf(unreadable.intent);
+  Object.assign(made ?? {}, { amount: 1.5 });
+  await stripe.refundByHand(intent.id, 200);
+  await expectReversals('readable', { refunds: [{ amount: 2 }] });
+  Object.assign(made ?? {}, { amount: 100 });
+  await expectReversals('unreadable', { refunds: [{ amount: 1 }] });
 });
 
 test('a payment that the gateway refused is no longer owed when its refund was made', async () => {

@@ -89,7 +89,7 @@ test('a signed webhook continues the attempt; a forged, an old and a foreign one
 test('without any webhook, the list of events is enough', async () => {
   const { attemptId, sessionId, connectionId } = await pay('no-webhook');
   stripe.pay(sessionId);
-  await world.store.resetListing(connectionId, new Date(Date.now() - 61_000));
+  await world.store.resetList(connectionId, 'recent', new Date(Date.now() - 61_000));
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 

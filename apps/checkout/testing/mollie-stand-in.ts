@@ -40,7 +40,7 @@ const activeMethods = ['creditcard', 'ideal'];
 const sessionMs = 15 * 60_000;
 
 /** The longest page of a list. */
-const pageLength = 250;
+const pageLengthMax = 250;
 
 /**
  * Creates a stand-in of Mollie that keeps its state, checks every request by the rules that Mollie documents, honours
@@ -58,16 +58,31 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     return payment;
   };
 
-  const handlers: Readonly<Record<string, (id: string, body: Record<string, unknown>) => object>> = {
+  const listOf = (name: string, items: readonly { readonly id: string }[], query: URLSearchParams) => {
+    const newest = items.toReversed();
+    const start = Math.max(
+      newest.findIndex(({ id }) => id === query.get('from')),
+      0,
+    );
+    const end = start + Math.min(Number(query.get('limit') ?? 50), pageLengthMax);
+    const href = `https://api.mollie.com/v2/${name}?from=${newest[end]?.id}`;
+    return {
+      _embedded: { [name]: newest.slice(start, end) },
+      _links: { next: end < newest.length ? { href } : null },
+    };
+  };
+  const embedded = <Name extends 'refunds' | 'chargebacks'>(name: Name) =>
+    [...payments.values()].flatMap(({ _embedded }) => _embedded[name]);
+
+  const handlers: Readonly<
+    Record<string, (id: string, body: Record<string, unknown>, query: URLSearchParams) => object>
+  > = {
     'GET /profiles/me': () => ({ resource: 'profile', id: 'pfl_standIn' }),
     'GET /methods': () => ({
       count: activeMethods.length,
       _embedded: { methods: activeMethods.map((id) => ({ id })) },
     }),
-    'GET /payments': () => ({
-      _embedded: { payments: [...payments.values()].toReversed().slice(0, pageLength) },
-      _links: { next: null },
-    }),
+    'GET /payments': (_id, _body, query) => listOf('payments', [...payments.values()], query),
     'POST /payments'(_id, body) {
       checkOpen(body);
       const id = `tr_standIn${payments.size + 1}`;
@@ -122,17 +137,13 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       payment._embedded.refunds.push(refund);
       return refund;
     },
-    'GET /refunds': () => ({
-      _embedded: { refunds: [...payments.values()].flatMap(({ _embedded }) => _embedded.refunds) },
-    }),
-    'GET /chargebacks': () => ({
-      _embedded: { chargebacks: [...payments.values()].flatMap(({ _embedded }) => _embedded.chargebacks) },
-    }),
+    'GET /refunds': (_id, _body, query) => listOf('refunds', embedded('refunds'), query),
+    'GET /chargebacks': (_id, _body, query) => listOf('chargebacks', embedded('chargebacks'), query),
   };
 
   /** Takes the place of `fetch`. */
   const send = async (url: string, init: RequestInit): Promise<Response> => {
-    const { origin, pathname } = new URL(url);
+    const { origin, pathname, searchParams } = new URL(url);
     if (origin !== 'https://api.mollie.com') throw new TypeError(`not Mollie: ${origin}`);
     const headers = new Headers(init.headers);
     if (headers.get('authorization') !== `Bearer ${key}`) return answer(401, { title: 'Unauthorized' });
@@ -157,7 +168,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
 
     function perform() {
       try {
-        return { status: 200, body: structuredClone(handlers[route]?.(id, body)) };
+        return { status: 200, body: structuredClone(handlers[route]?.(id, body, searchParams)) };
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         return { status: error.status, body: { title: error.message, field: error.message } };
@@ -193,7 +204,8 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     },
     /** The merchant refunds a part of a payment in Mollie's dashboard. */
     refundByHand(id: string, value: string): void {
-      handlers['POST /payments/{id}/refunds']?.(id, { amount: { currency: found(id).amount.currency, value } });
+      const amount = { currency: found(id).amount.currency, value };
+      handlers['POST /payments/{id}/refunds']?.(id, { amount }, new URLSearchParams());
     },
     /** The bank takes back the money of a payment, or reverses that. */
     chargeBack(id: string): { readonly id: string; reversedAt?: string } {

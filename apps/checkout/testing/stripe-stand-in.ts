@@ -213,6 +213,7 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     sessions,
     requests,
     refunds,
+    events,
     /** The merchant refunds a payment in Stripe's dashboard. */
     refundByHand: (intent: string, amount: number) =>
       handlers['POST /v1/refunds']?.('', { payment_intent: intent, amount }),

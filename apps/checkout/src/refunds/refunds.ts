@@ -1,7 +1,7 @@
 import { fitsMinorUnit } from '@order-gateway/domain/money';
 import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
 import { unlessRefused } from '../attempts/life.ts';
-import { overlapMs } from '../attempts/sweep.ts';
+import { readLists } from '../attempts/lists.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
 import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
@@ -12,8 +12,8 @@ type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'account
 /** The pause after the first error of a refund. */
 const pauseMsMin = 5_000;
 
-/** How often the providers' lists of refunds and disputes are read. */
-const listEveryMs = 60_000;
+/** How often a refund is looked at that the provider has not completed. */
+const lookEveryMs = 60_000;
 
 /** The pauses after errors double up to this one. */
 const pauseMsMax = 600_000;
@@ -24,9 +24,8 @@ const pauseMsMax = 600_000;
  * at a time.
  */
 export function createRefunds(deps: RefundDeps) {
-  const { store, gateway, providers, accountOf, logger } = deps;
+  const { store, gateway, logger } = deps;
   const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
-  const listed = new Map<string, number>();
 
   /** Reports the refunds and disputes of a payment. The gateway ignores those that it already has. */
   const report = async ({ orderToken, paymentId }: Attempt, { refunds, disputes }: SeenReversals) => {
@@ -89,7 +88,7 @@ export function createRefunds(deps: RefundDeps) {
         await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
           withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
         );
-        pauses.set(key, { pauseMs: pauseMsMin / 2, untilMs: Date.now() + (isMade ? listEveryMs : 0) });
+        pauses.set(key, { pauseMs: pauseMsMin / 2, untilMs: Date.now() + (isMade ? lookEveryMs : 0) });
       } catch (error) {
         const pauseMs = Math.min((pause?.pauseMs ?? pauseMsMin / 2) * 2, pauseMsMax);
         pauses.set(key, { pauseMs, untilMs: Date.now() + pauseMs });
@@ -98,31 +97,18 @@ export function createRefunds(deps: RefundDeps) {
     }
   };
 
-  const reportListed = async () => {
-    for (const { connectionId, provider, listedUntil } of await store.listConnections()) {
-      const reversed = providers.get(provider)?.reversed;
-      const sinceMs = listed.get(connectionId) ?? listedUntil.getTime();
-      const nowMs = Date.now();
-      if (reversed === undefined || (listed.has(connectionId) && nowMs < sinceMs + listEveryMs)) continue;
-      try {
-        const account = await accountOf(connectionId);
-        const paymentIds = new Set<string>();
-        for await (const id of reversed(account, new Date(sinceMs - overlapMs))) paymentIds.add(id);
-        for (const attempt of await store.findNoticed(connectionId, [...paymentIds]))
-          if (attempt.paymentId !== null) await look(attempt);
-        listed.set(connectionId, nowMs);
-      } catch (error) {
-        logger.warn({ connection_id: connectionId, error: errorCode(error) }, 'refunds could not be listed');
-      }
-    }
+  /** Reports the refunds and disputes of payments. One that fails does not keep the others from being reported. */
+  const lookAt = async (connectionId: string, paymentIds: readonly string[]) => {
+    const failures: unknown[] = [];
+    for (const attempt of await store.findNoticed(connectionId, paymentIds))
+      if (attempt.paymentId !== null) await look(attempt).catch((error: unknown) => failures.push(error));
+    if (failures.length > 0) throw failures[0];
   };
 
   return {
     /** Makes the refunds that merchants requested, and reports the results. */
     makePending,
     /** Reports the refunds and disputes that the providers list, such as those that were made at the provider. */
-    reportListed,
-    /** Reads the providers' lists in the next run. */
-    forgetLists: () => listed.clear(),
+    reportListed: () => readLists(deps, 'reversed', lookAt),
   };
 }

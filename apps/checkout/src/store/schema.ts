@@ -64,8 +64,10 @@ export const connections = checkout.table(
     createdAt: timestamptz('created_at').notNull().defaultNow(),
     /** If set, no attempts start. */
     disconnectedAt: timestamptz('disconnected_at'),
-    /** The time up to which the provider's list of events was read. */
+    /** The time up to which the provider's list of changed attempts was read. */
     listedUntil: timestamptz('listed_until').notNull().defaultNow(),
+    /** The time up to which the provider's list of changed refunds and disputes was read. */
+    reversedUntil: timestamptz('reversed_until').notNull().defaultNow(),
     /** When all payments were last compared. */
     comparedAt: timestamptz('compared_at').notNull().defaultNow(),
   },

@@ -31,6 +31,12 @@ type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
 /** A merchant's account at a provider. */
 export type Connection = typeof connections.$inferSelect;
 
+/** The lists that a provider has of an account: of changed attempts, and of payments with changed refunds or disputes. */
+export type List = keyof typeof marks;
+
+/** The columns with the times up to which the lists were read. */
+const marks = { recent: 'listedUntil', reversed: 'reversedUntil' } as const;
+
 /** Changes of an attempt. */
 export type AttemptChange = Partial<Omit<Attempt, 'attemptId'>>;
 
@@ -320,37 +326,50 @@ function scheduleWork({ run }: Run) {
     },
 
     /**
-     * Returns the connections whose list of changes was not read for a minute, each with the time up to which it was
-     * read, and marks them as read up to now.
+     * Returns the connections whose list was not read for a minute, each with the time up to which it was read, and
+     * marks them as read up to now. Refunds and disputes change even long after a merchant disconnected.
      */
-    takeListings: () =>
+    takeLists: (list: List) =>
       run(async (db) => {
-        const rows = await db.execute<{ connection_id: string; listed_until: string }>(sql`
+        const mark = sql.identifier(connections[marks[list]].name);
+        const isUsed = sql`disconnected_at is null or exists (
+          select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
+          and ${attempts.dueAt} is not null
+        )`;
+        const rows = await db.execute<{ connection_id: string; provider: string; read_until: string }>(sql`
           with due as (
-            select connection_id, listed_until from ${connections}
-            where listed_until < now() - interval '1 minute' and (
-              disconnected_at is null or exists (
-                select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
-                and ${attempts.dueAt} is not null
-              )
-            )
+            select connection_id, ${mark} as read_until from ${connections}
+            where ${mark} < now() - interval '1 minute' and (${list === 'reversed' ? sql`true` : isUsed})
             for update skip locked
           )
-          update ${connections} set listed_until = now() from due
+          update ${connections} set ${mark} = now() from due
           where ${connections.connectionId} = due.connection_id
-          returning due.connection_id, due.listed_until`);
-        return rows.map((row) => ({ connectionId: row.connection_id, listedUntil: new Date(row.listed_until) }));
+          returning due.connection_id, provider, due.read_until`);
+        return rows.map(({ connection_id: connectionId, provider, read_until }) => ({
+          connectionId,
+          provider,
+          readUntil: new Date(read_until),
+        }));
       }),
 
     /** Restores the time up to which a list was read, because reading it failed. */
-    resetListing: (connectionId: string, listedUntil: Date) =>
-      run((db) => db.update(connections).set({ listedUntil }).where(eq(connections.connectionId, connectionId))),
+    resetList: (connectionId: string, list: List, readUntil: Date) =>
+      run((db) =>
+        db
+          .update(connections)
+          .set({ [marks[list]]: readUntil })
+          .where(eq(connections.connectionId, connectionId)),
+      ),
 
-    /** Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. */
-    takeComparison: () =>
+    /**
+     * Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. The
+     * refunds and disputes of the last days are listed again, because providers list old ones that changed late.
+     */
+    takeComparison: (days: number) =>
       run(async (db) => {
         const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
-          update ${connections} set compared_at = now()
+          update ${connections}
+          set compared_at = now(), reversed_until = least(reversed_until, now() - make_interval(days => ${days}))
           where connection_id = (
             select connection_id from ${connections} where compared_at < now() - interval '1 day'
             order by compared_at limit 1 for update skip locked

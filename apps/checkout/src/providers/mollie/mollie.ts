@@ -216,21 +216,25 @@ function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'clo
 
 /** Returns the calls that read. */
 function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' | 'look' | 'recent' | 'history'> {
-  /** Lists the payments that were created since a time, newest first. */
-  async function* paymentsSince(account: Account, since: Date): AsyncGenerator<Payment> {
+  /** Lists what changed since a time: what was created then, and what else is on the same pages, newest first. */
+  async function* changedSince<Item extends Payment | Refund | Chargeback>(
+    account: Account,
+    list: 'payments' | 'refunds' | 'chargebacks',
+    since: Date,
+    query = '',
+  ): AsyncGenerator<Item> {
     let from = '';
     for (;;) {
-      const page = Object(await call(account, 'GET', `/payments?limit=${pageLength}${from}&embed=captures,refunds`));
-      const payments: readonly Payment[] = page._embedded.payments;
-      for (const payment of payments) {
-        if (Date.parse(payment.createdAt) < since.getTime()) return;
-        yield payment;
-      }
+      const page = Object(await call(account, 'GET', `/${list}?limit=${pageLength}${from}${query}`));
+      const items: readonly Item[] = page._embedded[list];
+      for (const item of items) if (changedAt(item) >= since.getTime()) yield item;
       const next = page._links?.next?.href;
-      if (!next) return;
+      if (!next || Date.parse(items.at(-1)?.createdAt ?? '') < since.getTime()) return;
       from = `&from=${new URL(next).searchParams.get('from')}`;
     }
   }
+  const paymentsSince = (account: Account, since: Date) =>
+    changedSince<Payment>(account, 'payments', since, '&embed=captures,refunds');
 
   return {
     async reversals(account, { paymentId }) {
@@ -239,14 +243,8 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
       return { refunds: refunds.map(seenRefund), disputes: chargebacks.map(seenDispute) };
     },
     async *reversed(account, since) {
-      for (const list of ['refunds', 'chargebacks'] as const) {
-        const page = Object(await call(account, 'GET', `/${list}?limit=${pageLength}`));
-        const items: readonly (Refund | Chargeback)[] = page._embedded[list];
-        for (const item of items) {
-          const changedAt = ('reversedAt' in item && item.reversedAt) || item.createdAt;
-          if (Date.parse(changedAt) >= since.getTime()) yield item.paymentId;
-        }
-      }
+      for (const list of ['refunds', 'chargebacks'] as const)
+        for await (const { paymentId } of changedSince<Refund | Chargeback>(account, list, since)) yield paymentId;
     },
     async look(account, { sessionId }) {
       if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
@@ -262,6 +260,10 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
       }
     },
   };
+}
+
+function changedAt(item: Payment | Refund | Chargeback): number {
+  return Date.parse(('reversedAt' in item && item.reversedAt) || item.createdAt);
 }
 
 function seenOf(payment: Payment): Seen {

@@ -1,0 +1,1 @@
+ALTER TABLE "checkout"."connections" ADD COLUMN "reversed_until" timestamp (3) with time zone DEFAULT now() NOT NULL;
