@@ -25,7 +25,6 @@ export async function readLists(
       const fields = { connection_id: connectionId, list, error: errorCode(error) };
       logger.warn(fields, 'the list of a provider could not be read');
       await store.resetList(connectionId, list, readUntil);
-
     }
   };
   await Promise.all((await store.takeLists(list)).map(read));
