@@ -2,7 +2,7 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { bucketsMax, createTokenBuckets } from '@order-gateway/runtime/token-buckets';
 import { expect, test } from 'vitest';
 import { merchant as shop } from '../../test/helpers/fixed-deps.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from './admission.ts';
 
 const otherShop = { ...shop, id: 2 as AccountId };
 

@@ -3,14 +3,13 @@ import type { Account } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { settledWithin } from '@order-gateway/runtime/settled-within';
-import type { Admission, Permit } from './admission.ts';
+import type { Admission, Permit, RateLimit } from './admission.ts';
 import type { Authenticate } from './authenticate.ts';
 import { type BodyReading, bodyFailure, type ReadBody } from './body/call-body.ts';
 import { Call, type CallDeps, type Protocol } from './call.ts';
 import type { Members, Operation, Reply } from './operation.ts';
 import type { Pause } from './pause.ts';
 import type { Peer } from './peers/connection-limit.ts';
-import type { RateLimit } from './rate-limit.ts';
 import { retryAfter, storageFailure } from './store-failure.ts';
 import type { UnauthenticatedCalls } from './unauthenticated-calls.ts';
 
