@@ -286,7 +286,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     fail(new ConnectionLost(silentMessage));
     destroy();
   };
-  const watched = { db, address: () => address, isOver: () => isOver, onLost };
+  const watched = { db, address: () => address, isOver: () => isOver, onLost, isStuck: false };
   const watch = probe && watchSession(watched, probe);
   let settingUp: Promise<unknown> | undefined;
   // Both statements are sent at once. Without the settings, no other statement may run.
@@ -304,7 +304,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     isOver: () => isOver,
     open: () => connection.run(async () => {}),
     async run(statement) {
-      if (watch?.isStuck()) throw new ConnectionStuck();
+      if (watched.isStuck) throw new ConnectionStuck();
       const { promise: failure, reject } = Promise.withResolvers<never>();
       running.add(reject);
       const response = setUp().then(statement);

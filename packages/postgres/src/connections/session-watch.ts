@@ -55,6 +55,11 @@ export interface WatchedConnection {
   isOver(): boolean;
   /** Called when its server is gone. */
   onLost(): void;
+  /**
+   * Set while a statement that missed its deadline has no response because its session is stuck. Until the session
+   * responds, every other statement is stuck too.
+   */
+  isStuck: boolean;
 }
 
 /**
@@ -64,7 +69,6 @@ export interface WatchedConnection {
 export function watchSession(connection: WatchedConnection, probe: ServerProbe) {
   let session: Session | undefined;
   let state: SessionState = 'running';
-  let isStuck = false;
   let isWatching = false;
   const silent = new Set<Promise<unknown>>();
   const { isOver, onLost } = connection;
@@ -78,7 +82,7 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
       state = address === undefined ? 'running' : await probe.stateOf(session, address);
       // A stuck session responds as soon as it runs again. If it has not responded after two probes, its response is
       // lost.
-      const isLost = state === 'lost' || (isStuck && state === 'running' && previousState === 'running');
+      const isLost = state === 'lost' || (connection.isStuck && state === 'running' && previousState === 'running');
       if (isLost && silent.size > 0) {
         onLost();
         if (state === 'lost' && session !== undefined) probe.reportLost(session.server);
@@ -107,20 +111,15 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
       silent.add(response);
       const onResponse = () => {
         silent.delete(response);
-        isStuck = false;
+        connection.isStuck = false;
       };
       response.then(onResponse, onResponse);
       if (!isWatching) void watch();
     },
-    /**
-     * Whether a statement missed its deadline because its session is stuck. Until the session responds, every other
-     * statement is stuck too.
-     */
-    isStuck: () => isStuck,
     /** Returns the error of a statement that missed its deadline, if its session is stuck. */
     onDeadline(): ConnectionStuck | undefined {
-      isStuck = state === 'stuck';
-      return isStuck ? new ConnectionStuck() : undefined;
+      connection.isStuck = state === 'stuck';
+      return connection.isStuck ? new ConnectionStuck() : undefined;
     },
   };
 }
