@@ -1,7 +1,9 @@
 #!/bin/sh
 # Installs what a command needs before it runs. The commands of the gateway and the checkout pass `gateway`: in a new
 # clone, they install a fifth of the packages, so that the first start is short. A command that needs more installs the
-# rest, and a later `gateway` keeps it. The script reports on every step, because the first one can take a minute.
+# rest, and a later `gateway` keeps it. The script reports on every step, because the first one can take a minute. It
+# reports on standard error, because standard output is that of the command, such as JSON.
+exec >&2
 [ "${npm_execpath##*/}" = pnpm ] || exit 0
 # A production install has no Node.js and no embedded PostgreSQL. The operator chose its contents.
 case $(cat node_modules/.modules.yaml 2>/dev/null) in

@@ -25,8 +25,8 @@ test.each([
     await writeFile(file, file === stub ? '#!/bin/sh\necho "$@"\n' : production, { mode: 0o755 });
   }
   const options = { cwd: clone, env: { PATH: process.env.PATH, npm_execpath: stub } };
-  const { stdout } = await promisify(execFile)('sh', [join(import.meta.dirname, 'prepare.sh'), scope], options);
-  expect(stdout.trim()).toBe(expected);
+  const { stdout, stderr } = await promisify(execFile)('sh', [join(import.meta.dirname, 'prepare.sh'), scope], options);
+  expect([stdout, stderr.trim()]).toEqual(['', expected]);
 });
 
 test('every command of an app installs what it needs, and pnpm itself installs nothing before a command', async () => {
