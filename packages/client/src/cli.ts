@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { createClient } from './calls/client.ts';
 import { listen, replay } from './listen.ts';
+import { secretBytes } from './signatures/signatures.ts';
 import type { EventType } from './types.ts';
 import { version } from './version.ts';
 
@@ -19,7 +20,7 @@ Options:
   -V, --version      show the version
 
 Environment: CLIENT_ID, CLIENT_SECRET, BASE_URL, and optionally SIGNING_SECRET
-(whsec_...).
+(whsec_...), without which a new secret is generated and printed.
 Exit codes: 0 success; 1 failure, or --replay did not deliver the event; 2 an
 argument or a variable is invalid.`;
 
@@ -46,7 +47,7 @@ function readArguments() {
   if (values.version) return version;
   const { 'forward-to': forwardTo = '', types, replay } = values;
   if (positionals.join() !== 'listen') throw new TypeError('The only command is listen');
-  const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = randomSecret() } = process.env;
+  const { BASE_URL = '', CLIENT_ID = '', CLIENT_SECRET = '', SIGNING_SECRET = '' } = process.env;
   for (const [name, url] of Object.entries({ '--forward-to': forwardTo, BASE_URL })) {
     if (!/^https?:\/\//i.test(url)) throw new TypeError(`${name} must be an http or https URL`);
   }
@@ -54,9 +55,11 @@ function readArguments() {
     if (value === '') throw new TypeError(`${name} is not set`);
   }
   const client = createClient({ baseUrl: BASE_URL, clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
+  const secret = SIGNING_SECRET || randomSecret();
+  secretBytes(secret);
   // Not validated here: the gateway rejects unknown types and lists the valid ones.
   const eventTypes = types?.split(',') as EventType[] | undefined;
-  return { client, forwardTo, types: eventTypes, eventId: replay, secret: SIGNING_SECRET };
+  return { client, forwardTo, types: eventTypes, eventId: replay, secret, isNew: secret !== SIGNING_SECRET };
 }
 
 async function main(): Promise<void> {
@@ -70,8 +73,8 @@ async function main(): Promise<void> {
     return;
   }
   if (typeof options === 'string') return print(options);
-  const { eventId, ...listenOptions } = options;
-  print(`Signing secret: ${listenOptions.secret}`);
+  const { eventId, isNew, ...listenOptions } = options;
+  if (isNew) print(`Signing secret: ${listenOptions.secret}`);
   try {
     await (eventId === undefined ? listen({ ...listenOptions, print }) : replay(eventId, { ...listenOptions, print }));
   } catch (error) {

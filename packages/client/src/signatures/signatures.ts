@@ -62,8 +62,10 @@ function importKey(key: Bytes): Promise<CryptoKey> {
   return crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
 }
 
-/** Returns the key in a signing secret, which is `whsec_` followed by the key in base64. */
-function secretBytes(secret: string): Bytes {
+/**
+ * Returns the key in a signing secret, which is `whsec_` followed by the key in base64. Throws a TypeError otherwise.
+ */
+export function secretBytes(secret: string): Bytes {
   const key = secret?.startsWith('whsec_') ? base64Bytes(secret.slice('whsec_'.length)) : undefined;
   if (!key?.length) throw new TypeError('A signing secret must be whsec_ followed by base64');
   return key;
