@@ -157,7 +157,7 @@ ul.cards { list-style: none; padding: 0; display: grid; grid-template-columns: r
 .cards a::after { content: ""; position: absolute; inset: 0; border-radius: 0.75rem; }
 .cards li a:hover { color: var(--accent); text-decoration: underline; }
 .cards p { margin: 0.25rem 0 0; color: var(--soft); font-size: 0.9375rem; }
-a:focus-visible, pre:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 0.25rem; }
+a:focus-visible, pre:focus-visible, .table:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 0.25rem; }
 .cards a:focus-visible { outline: none; }
 .cards a:focus-visible::after { outline: 3px solid var(--accent); outline-offset: 2px; }
 @media (max-width: 30rem) { .site .home { font-size: 0; gap: 0; } .mark { font-size: 0.9375rem; } }
@@ -185,6 +185,7 @@ pre { background: var(--panel); border-radius: 0.5rem; padding: 1rem; overflow-x
 main a { color: var(--accent); }
 :target { outline: 2px solid var(--accent); outline-offset: 4px; }
 table { border-collapse: collapse; }
+.table { overflow-x: auto; overflow-wrap: break-word; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.375rem 0.75rem 0.375rem 0; text-align: start; vertical-align: top; }
 ul, ol { padding-inline-start: 1.25rem; }
 `;

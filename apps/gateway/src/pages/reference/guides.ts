@@ -4,7 +4,7 @@ import type { FailureCode } from '@order-gateway/domain/failure';
 import { codeBlock, type Html, htmlPage } from '@order-gateway/pages/html-page';
 import { guideStyle, siteStyle } from '@order-gateway/pages/styles';
 import { html, raw } from 'hono/html';
-import { Marked } from 'marked';
+import { Marked, Renderer } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
 
 const root = new URL('../../../../../', import.meta.url);
@@ -88,6 +88,10 @@ function markdownTo(baseUrl: string, file: URL): Marked {
         return target === undefined ? text : html`<a href="${target}">${raw(text)}</a>`.toString();
       },
       code: ({ text }) => codeBlock(text).toString(),
+      // On a phone, a wide table scrolls in its own box, which the keyboard can reach.
+      table(token) {
+        return html`<div class="table" tabindex="0">${raw(Renderer.prototype.table.call(this, token))}</div>`.toString();
+      },
       image: ({ text }) => html`<em>${text}</em>`.toString(),
     },
   });

@@ -55,6 +55,20 @@ await describePages('GET /docs', (pages) => {
     expect(loaded).toContain(`${gateway.baseUrl}/docs/reference.js`);
   });
 
+  test('on a phone, a guide fits the screen, and its tables break no word', async () => {
+    await visit(`${gateway.baseUrl}/docs/refunds`, { viewport: phone }, async (page) => {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(phone.width);
+      const lines = await page
+        .locator('table code')
+        .evaluateAll((codes) =>
+          codes.filter((code) => !/\s/.test(code.textContent)).map((code) => code.getClientRects().length),
+        );
+      expect(lines.length).toBeGreaterThan(10);
+      expect(lines.filter((count) => count > 1)).toEqual([]);
+      await expectAccessible(page);
+    });
+  });
+
   test('links to the guides without JavaScript', async () => {
     await visit(`${gateway.baseUrl}/docs`, { hasScript: false }, async (page) => {
       await page.getByRole('link', { name: 'The order checksum' }).click();
