@@ -9,8 +9,8 @@ afterEach(() => void vi.useRealTimers());
 function setUp() {
   const lines: Record<string, unknown>[] = [];
   const callLog = createCallLog(createLogger({ write: (line) => lines.push(JSON.parse(line)) }));
-  const write = (times: number, code: string, account: { merchant_id?: number; checkout_id?: number } = {}) => {
-    for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...account });
+  const write = (times: number, code: string, fields: Partial<Parameters<typeof callLog.write>[0]> = {}) => {
+    for (let count = 0; count < times; count += 1) callLog.write({ request_id: 'x', code, ...fields });
   };
   return { lines, write };
 }
@@ -38,6 +38,17 @@ test('logs the first ten failed unauthenticated calls per second', () => {
   vi.advanceTimersByTime(1_000);
   expect(lines).toHaveLength(11);
   expect(lines.at(-1)).toMatchObject({ msg: 'calls not logged', code: 'unauthenticated', count: 15 });
+});
+
+test('a poll that succeeds is not logged, and one that fails is', () => {
+  const { lines, write } = setUp();
+  write(1, 'ok', { checkout_id: 2, operation: 'ListRefunds' });
+  write(1, 'unavailable', { checkout_id: 2, operation: 'ListRefunds' });
+  write(1, 'ok', { checkout_id: 2, operation: 'RecordRefund' });
+  expect(lines.map(({ operation, code }) => [operation, code])).toEqual([
+    ['ListRefunds', 'unavailable'],
+    ['RecordRefund', 'ok'],
+  ]);
 });
 
 test('other calls of accounts, successes and bugs are always logged', () => {

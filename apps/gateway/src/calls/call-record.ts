@@ -22,14 +22,20 @@ const alwaysLogged: ReadonlySet<string> = new Set(['ok', 'created', 'replayed', 
 /** Rejections of authenticated calls before any work. A client can cause any number of them. */
 const rejections: ReadonlySet<string> = new Set(['overloaded', 'rate_limited']);
 
+/**
+ * Checkout systems make these calls every few seconds, whether or not there is work. One line for each would hide the
+ * other lines. The metrics count them.
+ */
+const polls: ReadonlySet<unknown> = new Set(['ListRefunds']);
+
 /** Whether the gateway, rather than the caller, caused the failure of a call. */
 export function isServerError(code: string): boolean {
   return code in errorCatalogue && errorCatalogue[code as FailureCode].httpStatus >= 500;
 }
 
 /**
- * Logs one line per call. Of rejected calls and failed unauthenticated calls, only the first few of each account and
- * code are logged each second; one more line counts the rest.
+ * Logs one line per call, except for polls that succeed. Of rejected calls and failed unauthenticated calls, only the
+ * first few of each account and code are logged each second; one more line counts the rest.
  */
 export function createCallLog(logger: Logger) {
   const counts = new Map<string, { readonly line: CallLine; count: number }>();
@@ -56,6 +62,7 @@ export function createCallLog(logger: Logger) {
   return {
     /** Writes a call's line, or counts the call if there were too many lines of its kind. */
     write(line: CallLine & Readonly<Record<string, unknown>>): void {
+      if (polls.has(line.operation) && line.code === 'ok') return;
       const isUnauthenticated = line.merchant_id === undefined && line.checkout_id === undefined;
       const isCounted = isUnauthenticated ? !alwaysLogged.has(line.code) : rejections.has(line.code);
       if (!isCounted || hasLine(line)) logger[levelOf(line.code)](line, 'call');
