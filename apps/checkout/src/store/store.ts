@@ -31,7 +31,7 @@ type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
 /** A merchant's account at a provider. */
 export type Connection = typeof connections.$inferSelect;
 
-/** The lists that a provider has of an account: of changed attempts, and of payments with changed refunds or disputes. */
+/** A provider's lists of an account: changed attempts, and payments with changed refunds or disputes. */
 export type List = keyof typeof marks;
 
 /** The columns with the times up to which the lists were read. */
