@@ -13,7 +13,7 @@ export function brandOperations(deps: Pick<OperationDeps, 'management' | 'baseUr
   return managementOperations(deps, BrandService, {
     async getBrand(members, { clientId, manage }) {
       const parsed = parseCompleteList(members);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       return manage(async (managed) => brandReply(await managed.findBrand(clientId)));
     },
 

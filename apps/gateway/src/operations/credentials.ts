@@ -21,7 +21,7 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
 
     async listClientSecrets(members, { clientId, manage }) {
       const parsed = parseCompleteList(members);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       return manage(async (managed) => {
         const secrets = (await managed.listSecrets(clientId)) ?? [];
         return success({ body: { secrets: secrets.map((secret) => secretResponse(secret)) }, outcome: 'ok' });

@@ -31,7 +31,7 @@ async function listEvents(
 ): Handled<typeof EventService.method.listEvents> {
   const { id, mode } = caller.account;
   const parsed = parseEventList(id, input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { filter, cursorAfter } = parsed.value;
   /** `waitMs` is the preferred wait for a first event if the call was allowed to wait, and otherwise 0. */
   const pageOf = (events: readonly OrderEvent[], after: EventPosition, waitMs = caller.waitMs) =>
@@ -85,7 +85,7 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
   ): AsyncGenerator<Result<WatchEventsBody, Failure>, void> {
     const { id, mode } = account;
     const parsed = parseEventList(id, input);
-    if (!parsed.ok) return yield failed({ kind: 'invalid_request', errors: parsed.failure });
+    if (!parsed.ok) return yield parsed;
     const { filter, cursorAfter } = parsed.value;
     const endsAt = performance.now() + eventWatchLimits.streamMs;
     const isEnding = () => signal.aborted || eventWatch.isClosed() || performance.now() >= endsAt;

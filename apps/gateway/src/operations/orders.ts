@@ -90,7 +90,7 @@ export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[]
     async listOrders(members, caller: Caller<Merchant>) {
       const { id } = caller.account;
       const parsed = parseOrderList(id, members);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       const { filter, cursorAfter } = parsed.value;
       const listed = await deps.store.list(id, { ...filter, limit: filter.limit + 1 }, caller.timeLeftMs());
       if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
@@ -181,7 +181,7 @@ async function recordManualPayment(
   input: ManualPaymentInput,
 ): Promise<Result<ChangedOrder<FoundOrder>, Failure>> {
   const parsed = parseManualPayment(input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const payment = { ...parsed.value, checkoutId: caller.account.id };
   const found = await findOrder(deps, caller, key);
   if (!found.ok) return found;

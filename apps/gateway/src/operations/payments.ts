@@ -38,7 +38,7 @@ export function paymentOperations(
   return operationsOf(CheckoutService, {
     async resolvePaymentLink(members, caller) {
       const token = parseLinkToken(members);
-      if (!token.ok) return failed({ kind: 'invalid_request', errors: token.failure });
+      if (!token.ok) return token;
       const link = await findLinkToPay(deps, caller, token.value);
       if (!link.ok) return link;
       return success({ body: { order: checkoutOrder(deps, link.value) }, outcome: 'ok' });
@@ -83,7 +83,7 @@ async function startPayment(
   input: AttemptInput,
 ): Promise<Result<{ readonly link: LinkedOrder; readonly lease: PaymentLease }, Failure>> {
   const parsed = parseAttempt(input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { orderToken, attemptId, leaseSeconds } = parsed.value;
   const attempt = { checkoutId: caller.account.id, attemptId };
   for (;;) {
@@ -107,7 +107,7 @@ async function endPayment(
   { order_token, attempt_id }: AttemptInput,
 ): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
   const parsed = parseAttempt({ order_token, attempt_id });
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { orderToken, attemptId } = parsed.value;
   const attempt = { checkoutId: caller.account.id, attemptId };
   let isEnded = false;
@@ -137,7 +137,7 @@ export async function recordPayment(
   input: PaymentInput,
 ): Promise<Result<ChangedOrder<LinkedOrder>, Failure>> {
   const parsed = parsePayment(input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { orderToken, attemptId, ...fields } = parsed.value;
   const { id: checkoutId, lateDays } = caller.account;
   const reported = { ...fields, checkoutId, lateDays };

@@ -44,7 +44,7 @@ export async function createRefund(
   input: Members,
 ): Handled<typeof OrderService.method.createRefund> {
   const parsed = parseRefund(input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { refundId } = parsed.value;
   const found = await findOrder(deps, caller, key);
   if (!found.ok) return found;
@@ -78,7 +78,7 @@ export async function listRefunds(
 ): Handled<typeof CheckoutService.method.listRefunds> {
   const { id } = caller.account;
   const parsed = parseRefundList(id, input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { filter, cursorAfter } = parsed.value;
   const listed = await store.listPendingRefunds(id, { ...filter, limit: filter.limit + 1 }, caller.timeLeftMs());
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
@@ -94,7 +94,7 @@ export async function recordRefund(
   input: Members,
 ): Handled<typeof CheckoutService.method.recordRefund> {
   const parsed = parseReportedRefund(caller.account.id, input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
   const { refundId, providerRefundId } = report;
   const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
@@ -116,7 +116,7 @@ export async function recordDispute(
   input: Members,
 ): Handled<typeof CheckoutService.method.recordDispute> {
   const parsed = parseReportedDispute(caller.account.id, input);
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
   const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
     decideReportedDispute(order, report, refused, nowMs),

@@ -42,7 +42,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
   return managementOperations(deps, WebhookService, {
     async createWebhookEndpoint({ url: sentUrl, event_types }, { account, manage }) {
       const parsed = parseEndpoint({ url: sentUrl, event_types }, true);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       const { url = '', eventTypes } = parsed.value;
       const notAllowed = urlFailure(url, webhookAddresses);
       if (notAllowed !== undefined) return failed(notAllowed);
@@ -61,7 +61,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
 
     async listWebhookEndpoints(members, { account, manage }) {
       const parsed = parseCompleteList(members);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       return manage(async (managed) => {
         const endpoints = await listEndpoints(managed, account.id);
         return success({ body: { endpoints: endpoints.map((found) => endpointResponse(found)) }, outcome: 'ok' });
@@ -70,7 +70,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
 
     updateWebhookEndpoint: ofEndpoint(async (id, { account, manage }, members) => {
       const parsed = parseEndpoint(members, false);
-      if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+      if (!parsed.ok) return parsed;
       const settings = parsed.value;
       const notAllowed = settings.url === undefined ? undefined : urlFailure(settings.url, webhookAddresses);
       if (notAllowed !== undefined) return failed(notAllowed);
@@ -117,7 +117,7 @@ export function webhookOperations(deps: WebhookDeps): Operation[] {
 const deliveryHandlers = {
   listWebhookDeliveries: ofEndpoint(async (id, { account, manage }, members) => {
     const parsed = parseDeliveryList(account.id, id, members);
-    if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+    if (!parsed.ok) return parsed;
     const { filter, cursorAfter } = parsed.value;
     return manage(async (managed) => {
       const found = await findEndpoint(managed, account.id, id);
@@ -144,7 +144,7 @@ const deliveryHandlers = {
 
   redeliverFailedWebhooks: ofEndpoint(async (id, { account, manage }, members) => {
     const since = parseFailedSince(members.failed_since);
-    if (!since.ok) return failed({ kind: 'invalid_request', errors: since.failure });
+    if (!since.ok) return since;
     return manage(async (managed) => {
       const found = await findEnabledEndpoint(managed, account.id, id);
       if (!found.ok) return found;

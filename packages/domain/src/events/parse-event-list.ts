@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import { type EventType, eventTypes } from '../orders/order-states.ts';
+import { unlessInvalid } from '../requests/check-field.ts';
 import { type FieldError, notString, textError } from '../requests/field-rules.ts';
 import {
   cursorOf,
@@ -11,7 +12,6 @@ import {
   readLimit,
   scopeOf,
 } from '../requests/list-parameters.ts';
-import { failed, success } from '../result.ts';
 import type { EventFilter, EventPosition } from './event-feed.ts';
 
 /**
@@ -28,8 +28,7 @@ export function parseEventList(
   const scope = scopeOf('events', merchantId, filter);
   const [position = '0', eventId = ''] =
     readCursor(values.cursor, scope, /^(\d{1,15})\.((?:evt_[0-9a-f]{32})?)$/, errors) ?? [];
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errors, {
     filter: { ...filter, after: { position: Number(position), eventId }, limit },
     cursorAfter: ({ position, eventId }) => cursorOf(scope, position, eventId),
   });

@@ -11,7 +11,7 @@ const position = { createdAtMs: 1_795_208_502_172, serviceOrderId: 7 };
 
 function errorsOf(input: ListInput, id = merchantId): string[] {
   const list = parseOrderList(id, input);
-  return list.ok ? [] : list.failure.map(({ field, code }) => `${field} ${code}`);
+  return list.ok ? [] : list.failure.errors.map(({ field, code }) => `${field} ${code}`);
 }
 
 function cursorOf(input: ListInput): string {
@@ -93,7 +93,7 @@ describe('parseOrderList', () => {
     for (const parse of [parseOrderList, parseRefundList]) {
       const list = parse(merchantId, {});
       const cursor = list.ok ? list.value.cursorAfter(after) : '';
-      const failure = isPossible ? undefined : [{ field: 'cursor', code: 'bad_format' }];
+      const failure = isPossible ? undefined : { errors: [{ field: 'cursor', code: 'bad_format' }] };
       expect(parse(merchantId, { cursor })).toMatchObject(failure === undefined ? { ok: true } : { failure });
     }
   });
@@ -108,9 +108,9 @@ describe('parseOrderList', () => {
       { a: '1', b: '2' },
       { ok: true, value: { filter: { metadata: { a: '1', b: '2' } } } },
     ],
-    [{ a: '1', b: '2', c: '3' }, { failure: [{ field: 'metadata', code: 'too_long' }] }],
-    [['7'], { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
-    ['7', { failure: [{ field: 'metadata', code: 'wrong_type' }] }],
+    [{ a: '1', b: '2', c: '3' }, { failure: { errors: [{ field: 'metadata', code: 'too_long' }] } }],
+    [['7'], { failure: { errors: [{ field: 'metadata', code: 'wrong_type' }] } }],
+    ['7', { failure: { errors: [{ field: 'metadata', code: 'wrong_type' }] } }],
   ])('reads or rejects the metadata %o', (metadata, expected) => {
     expect(parseOrderList(merchantId, { metadata } as ListInput)).toMatchObject(expected as object);
   });

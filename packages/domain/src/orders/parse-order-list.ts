@@ -1,4 +1,5 @@
 import type { AccountId } from '../accounts/account.ts';
+import { unlessInvalid } from '../requests/check-field.ts';
 import type { FieldError } from '../requests/field-rules.ts';
 import { timeMaxMs } from '../requests/iso-time.ts';
 import {
@@ -13,7 +14,6 @@ import {
   readTime,
   scopeOf,
 } from '../requests/list-parameters.ts';
-import { failed, success } from '../result.ts';
 import { type Metadata, metadataFilterMax, parseMetadata } from './metadata.ts';
 import { orderStatuses } from './order.ts';
 import { fieldRules } from './order-field-rules.ts';
@@ -44,8 +44,7 @@ export function parseOrderList(merchantId: AccountId, input: ListInput): ParsedL
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('orders', merchantId, filter);
   const after = readPosition(values.cursor, scope, errors);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errors, {
     filter: { ...filter, after, limit },
     cursorAfter: ({ createdAtMs, serviceOrderId }) => cursorOf(scope, createdAtMs, serviceOrderId),
   });

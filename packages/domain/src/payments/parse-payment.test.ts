@@ -54,7 +54,7 @@ describe('parsePayment', () => {
           // Protobuf does not distinguish an empty text from an absent one, unless the field is optional as in an
           // order.
           const expected = orderErrors.filter(() => currency !== '');
-          const actual = payment.ok || currency === '' ? [] : payment.failure;
+          const actual = payment.ok || currency === '' ? [] : payment.failure.errors;
           expect(actual).toStrictEqual(expected);
         },
       ),
@@ -70,8 +70,8 @@ describe('parsePayment', () => {
         const sent: PaymentInput = { ...valid, ...changes };
         const payment = parsePayment(sent);
         if (!payment.ok) {
-          expect(payment.failure.length).toBeGreaterThan(0);
-          for (const { field } of payment.failure) expect(Object.keys(changes)).toContain(field);
+          expect(payment.failure.errors.length).toBeGreaterThan(0);
+          for (const { field } of payment.failure.errors) expect(Object.keys(changes)).toContain(field);
           return;
         }
         const { orderToken, paymentId, currency, amount } = payment.value;

@@ -1,9 +1,17 @@
 import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
-import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
-import { type BrokenRule, type FieldError, notString, textRule } from '../requests/field-rules.ts';
+import {
+  absentIfEmpty,
+  checkField,
+  checkPrecision,
+  errorsIn,
+  type InvalidRequest,
+  missing,
+  unlessInvalid,
+} from '../requests/check-field.ts';
+import { type BrokenRule, notString, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
-import { failed, type Result, success } from '../result.ts';
+import type { Result } from '../result.ts';
 
 /**
  * A payment as an API received it: any values under the names of the fields. The amount has the form that `OrderInput`
@@ -46,9 +54,7 @@ export function parsePayment(input: PaymentInput) {
   };
   const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
   const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
-  const errors = errorsIn(checked);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errorsIn(checked), {
     /** Any text. A text that is not the token of a payment link finds no order. */
     orderToken: checked.order_token as string,
     paymentId: checked.payment_id as string,
@@ -75,9 +81,7 @@ export function parseManualPayment(input: ManualPaymentInput) {
     ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
     payment_note: checkField(paymentNoteRule, absentIfEmpty(input.payment_note)),
   };
-  const errors = errorsIn(checked);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errorsIn(checked), {
     paymentId: checked.payment_id as string,
     ...paidTimes(checked, input),
     /** The merchant's note; absent if there is none. */
@@ -91,9 +95,7 @@ export function parseAttempt(input: AttemptInput) {
   const attemptId = checkField(paymentIdRule, absentIfEmpty(input.attempt_id));
   const seconds = checkLeaseSeconds(input.lease_seconds);
   const checked = { order_token: orderToken, attempt_id: attemptId, lease_seconds: seconds };
-  const errors = errorsIn(checked);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errorsIn(checked), {
     orderToken: orderToken as string,
     attemptId: attemptId as string,
     leaseSeconds: seconds as number,
@@ -111,9 +113,9 @@ function checkLeaseSeconds(value: unknown): number | BrokenRule {
 }
 
 /** Returns the order_token of a request, or an error if it is absent, empty or not a string. */
-export function parseLinkToken(input: PaymentInput): Result<string, readonly FieldError<'order_token'>[]> {
+export function parseLinkToken(input: PaymentInput): Result<string, InvalidRequest> {
   const token = checkToken(input.order_token);
-  return typeof token === 'string' ? success(token) : failed([{ field: 'order_token', ...token }]);
+  return unlessInvalid(errorsIn({ order_token: token }), token as string);
 }
 
 /** Returns the order_token of a request, or the rule that it breaks. */

@@ -14,5 +14,7 @@ test.each([
   [{ status: 'FAILED' }, 'provider_refund_id missing'],
 ])('a reported refund has the provider’s id, unless the merchant’s refund failed: %j is %s', (ids, expected) => {
   const parsed = parseReportedRefund(2 as AccountId, { ...report, ...ids });
-  expect(parsed.ok ? 'valid' : parsed.failure.map(({ field, code }) => `${field} ${code}`).join()).toBe(expected);
+  expect(parsed.ok ? 'valid' : parsed.failure.errors.map(({ field, code }) => `${field} ${code}`).join()).toBe(
+    expected,
+  );
 });

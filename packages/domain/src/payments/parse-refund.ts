@@ -5,8 +5,16 @@ import { fieldRules } from '../orders/order-field-rules.ts';
 import type { RefundPosition } from '../orders/order-store.ts';
 import { readPosition } from '../orders/parse-order-list.ts';
 import type { ReportedDispute, ReportedRefund, RequestedRefund } from '../orders/refund-decisions.ts';
-import { absentIfEmpty, checkField, checkPrecision, errorsIn, missing } from '../requests/check-field.ts';
-import { type FieldError, type FieldRule, textRule } from '../requests/field-rules.ts';
+import {
+  absentIfEmpty,
+  checkField,
+  checkPrecision,
+  errorsIn,
+  type InvalidRequest,
+  missing,
+  unlessInvalid,
+} from '../requests/check-field.ts';
+import { type FieldRule, textRule } from '../requests/field-rules.ts';
 import { checkTime } from '../requests/iso-time.ts';
 import {
   cursorOf,
@@ -16,7 +24,7 @@ import {
   readLimit,
   scopeOf,
 } from '../requests/list-parameters.ts';
-import { failed, type Result, success } from '../result.ts';
+import type { Result } from '../result.ts';
 import { checkToken, optionalIdRule, paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
@@ -38,7 +46,7 @@ const refundStatusRule = statusRule(refundStatuses);
 const disputeStatusRule = statusRule(disputeStatuses);
 
 /** Checks the fields of a refund that a merchant requests, as `parsePayment` does. */
-export function parseRefund(input: Input): Result<RequestedRefund, readonly FieldError<string>[]> {
+export function parseRefund(input: Input): Result<RequestedRefund, InvalidRequest> {
   const { refund_amount } = input;
   const isWhole = refund_amount === undefined || refund_amount === null;
   const checked = {
@@ -46,9 +54,7 @@ export function parseRefund(input: Input): Result<RequestedRefund, readonly Fiel
     refund_amount: isWhole ? undefined : checkField(fieldRules.order_amount, refund_amount),
     refund_note: checkField(noteRule, absentIfEmpty(input.refund_note)),
   };
-  const errors = errorsIn(checked);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errorsIn(checked), {
     refundId: checked.refund_id as string,
     amount: checked.refund_amount as AmountHundredths | undefined,
     note: (checked.refund_note as string) || undefined,
@@ -59,7 +65,7 @@ export function parseRefund(input: Input): Result<RequestedRefund, readonly Fiel
 export function parseReportedRefund(
   checkoutId: AccountId,
   input: Input,
-): Result<ReportedRefund & { readonly orderToken: string }, readonly FieldError<string>[]> {
+): Result<ReportedRefund & { readonly orderToken: string }, InvalidRequest> {
   const refundedAt = absentIfEmpty(input.refunded_at) ?? undefined;
   const checked = {
     ...checkReport(input),
@@ -73,8 +79,7 @@ export function parseReportedRefund(
     ...checked,
     ...(checked.provider_refund_id === '' && isUnnamed && { provider_refund_id: missing }),
   });
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errors, {
     checkoutId,
     ...reportOf(checked),
     refundId: (checked.refund_id as string) || null,
@@ -88,7 +93,7 @@ export function parseReportedRefund(
 export function parseReportedDispute(
   checkoutId: AccountId,
   input: Input,
-): Result<ReportedDispute & { readonly orderToken: string }, readonly FieldError<string>[]> {
+): Result<ReportedDispute & { readonly orderToken: string }, InvalidRequest> {
   const values = {
     ...checkReport(input),
     dispute_id: checkField(paymentIdRule, absentIfEmpty(input.dispute_id)),
@@ -96,9 +101,7 @@ export function parseReportedDispute(
     status: checkField(disputeStatusRule, known(input.status)),
   };
   const checked = { ...values, amount: checkPrecision(values.amount, values.currency) ?? values.amount };
-  const errors = errorsIn(checked);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errorsIn(checked), {
     checkoutId,
     ...reportOf(checked),
     disputeId: checked.dispute_id as string,
@@ -139,8 +142,7 @@ export function parseRefundList(
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf('refunds', checkoutId);
   const after = readPosition(values.cursor, scope, errors);
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errors, {
     filter: { after, limit },
     cursorAfter: (last) => cursorOf(scope, last.createdAtMs, last.serviceOrderId),
   });

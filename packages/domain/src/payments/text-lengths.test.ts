@@ -1,10 +1,11 @@
 import { expect, it } from 'vitest';
 import type { AccountId } from '../accounts/account.ts';
+import type { InvalidRequest } from '../requests/check-field.ts';
 import type { Result } from '../result.ts';
 import { parseAttempt, parseManualPayment, parsePayment } from './parse-payment.ts';
 import { parseRefund, parseReportedDispute, parseReportedRefund } from './parse-refund.ts';
 
-type Parse = (input: Readonly<Record<string, unknown>>) => Result<unknown, readonly { field: string; code: string }[]>;
+type Parse = (input: Readonly<Record<string, unknown>>) => Result<unknown, InvalidRequest>;
 
 const checkoutId = '1' as unknown as AccountId;
 
@@ -22,7 +23,7 @@ it.each([
 ] satisfies [string, string, number, Parse][])('%s: %s has at most %i characters', (_request, field, max, parse) => {
   const codesOf = (length: number) => {
     const parsed = parse({ [field]: '😀'.repeat(length) });
-    return parsed.ok ? [] : parsed.failure.filter((error) => error.field === field).map(({ code }) => code);
+    return parsed.ok ? [] : parsed.failure.errors.filter((error) => error.field === field).map(({ code }) => code);
   };
   expect([codesOf(max), codesOf(max + 1)]).toEqual([[], ['too_long']]);
 });

@@ -10,6 +10,7 @@ import {
   NumberText,
   parseAmount,
 } from '../money/money.ts';
+import { failed, type Result, success } from '../result.ts';
 import { type BrokenRule, type FieldError, type FieldRule, notString, textError } from './field-rules.ts';
 
 /** The error of a required field that is absent. */
@@ -62,4 +63,15 @@ export function errorsIn<Field extends string>(checked: Readonly<Record<Field, u
       ? [{ field: field as Field, ...(value as BrokenRule) }]
       : [],
   );
+}
+
+/** The failure of a request that has invalid fields or parameters. */
+export interface InvalidRequest {
+  readonly kind: 'invalid_request';
+  readonly errors: readonly FieldError[];
+}
+
+/** Returns the request as it was parsed, or its failure if there are errors. */
+export function unlessInvalid<Parsed>(errors: readonly FieldError[], parsed: Parsed): Result<Parsed, InvalidRequest> {
+  return errors.length === 0 ? success(parsed) : failed({ kind: 'invalid_request', errors });
 }

@@ -19,7 +19,7 @@ function positionAfter(list: keyof typeof parsers, position: EventPosition, inpu
   const first = parsers[list](input);
   if (!first.ok) return first.failure;
   const next = parsers[list]({ ...input, cursor: first.value.cursorAfter(position) });
-  return next.ok ? next.value.filter.after : next.failure.map(({ field, code }) => `${field} ${code}`);
+  return next.ok ? next.value.filter.after : next.failure.errors.map(({ field, code }) => `${field} ${code}`);
 }
 
 test.each([
@@ -53,7 +53,7 @@ test('a list of deliveries continues after its cursor, which another endpoint, s
   expect(positionAfter('deliveries', { position: 1, eventId }, { status: 'failed', order_id: 'A-1' })).toBe(eventId);
   const list = parsers.deliveries({ status: 'failed' });
   const cursor = list.ok ? list.value.cursorAfter({ eventId }) : '';
-  const errors = { failure: [{ field: 'cursor', code: 'bad_format' }] };
+  const errors = { failure: { errors: [{ field: 'cursor', code: 'bad_format' }] } };
   expect(parsers.deliveries({ cursor })).toMatchObject(errors);
   expect(parseDeliveryList(merchantId, 'we_2', { status: 'failed', cursor })).toMatchObject(errors);
   expect(parseEventList(merchantId, { cursor })).toMatchObject(errors);
@@ -107,9 +107,11 @@ test.each<[unknown, number | string]>([
 
 test('a list without parameters rejects every parameter, and any other list names its parameters in the error', () => {
   expect(parseCompleteList({})).toEqual({ ok: true, value: undefined });
-  expect(parseCompleteList({ limit: 5 })).toMatchObject({ failure: [{ field: 'limit', message: 'is unknown' }] });
+  expect(parseCompleteList({ limit: 5 })).toMatchObject({
+    failure: { errors: [{ field: 'limit', message: 'is unknown' }] },
+  });
   const message = 'is unknown; the parameters are type, order_id, limit, cursor';
-  expect(parsers.events({ status: 'PAID' })).toMatchObject({ failure: [{ field: 'status', message }] });
+  expect(parsers.events({ status: 'PAID' })).toMatchObject({ failure: { errors: [{ field: 'status', message }] } });
 });
 
 test('a list of deliveries accepts only a known status', () => {
@@ -118,6 +120,6 @@ test('a list of deliveries accepts only a known status', () => {
   const message = 'must be one of pending, delivered, failed';
   expect(parsers.deliveries({ status: 'lost' })).toEqual({
     ok: false,
-    failure: [{ field: 'status', code: 'not_allowed', message }],
+    failure: { kind: 'invalid_request', errors: [{ field: 'status', code: 'not_allowed', message }] },
   });
 });

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { failed, type Result, success } from '../result.ts';
+import type { Result } from '../result.ts';
+import { type InvalidRequest, unlessInvalid } from './check-field.ts';
 import type { FieldError } from './field-rules.ts';
 import { checkUnixTime } from './iso-time.ts';
 
@@ -16,12 +17,11 @@ interface ListPage<Filter, Position> {
   cursorAfter(position: Position): string;
 }
 
-export type ParsedList<Filter, Position> = Result<ListPage<Filter, Position>, readonly FieldError<string>[]>;
+export type ParsedList<Filter, Position> = Result<ListPage<Filter, Position>, InvalidRequest>;
 
 /** Checks that a list without parameters received none. */
-export function parseCompleteList(input: ListInput): Result<undefined, readonly FieldError<string>[]> {
-  const { errors } = knownParameters(input, []);
-  return errors.length > 0 ? failed(errors) : success(undefined);
+export function parseCompleteList(input: ListInput): Result<undefined, InvalidRequest> {
+  return unlessInvalid(knownParameters(input, []).errors, undefined);
 }
 
 /** Returns the values of the parameters with these names, and an error for each parameter with another name. */

@@ -1,6 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { EventPosition } from '../events/event-feed.ts';
 import { readOrderId } from '../events/parse-event-list.ts';
+import { unlessInvalid } from '../requests/check-field.ts';
 import {
   cursorOf,
   knownParameters,
@@ -11,7 +12,6 @@ import {
   readLimit,
   scopeOf,
 } from '../requests/list-parameters.ts';
-import { failed, success } from '../result.ts';
 import { type DeliveryStatus, deliveryStatuses } from './webhook-endpoint.ts';
 
 /** The filter of a list of deliveries. */
@@ -37,8 +37,7 @@ export function parseDeliveryList(
   const limit = readLimit(values.limit, errors);
   const scope = scopeOf(`deliveries ${endpointId}`, merchantId, filter);
   const [after] = readCursor(values.cursor, scope, /^(evt_[0-9a-f]{32})$/, errors) ?? [];
-  if (errors.length > 0) return failed(errors);
-  return success({
+  return unlessInvalid(errors, {
     filter: { ...filter, after, limit },
     cursorAfter: ({ eventId }) => cursorOf(scope, eventId),
   });

@@ -42,7 +42,7 @@ test.each<[EndpointInput, string]>([
   [{ url, status: 'on' }, 'status not_allowed'],
 ])('a new endpoint with %o is invalid: %s', (input, error) => {
   const parsed = parseEndpoint(input, true);
-  expect(parsed.ok ? [] : parsed.failure.map(({ field, code }) => `${field} ${code}`)).toEqual([error]);
+  expect(parsed.ok ? [] : parsed.failure.errors.map(({ field, code }) => `${field} ${code}`)).toEqual([error]);
 });
 
 test.each<[unknown, number | string]>([
@@ -54,5 +54,5 @@ test.each<[unknown, number | string]>([
   ['today', 'bad_format'],
 ])('the failed_since %o is read as %o', (value, expected) => {
   const parsed = parseFailedSince(value);
-  expect(parsed.ok ? parsed.value : parsed.failure[0]?.code).toBe(expected);
+  expect(parsed.ok ? parsed.value : parsed.failure.errors[0]?.code).toBe(expected);
 });

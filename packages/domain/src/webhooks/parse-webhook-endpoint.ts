@@ -1,8 +1,15 @@
 import { type EventType, eventTypes } from '../orders/order-states.ts';
-import { absentIfEmpty, checkField, errorsIn, missing } from '../requests/check-field.ts';
-import { type FieldError, urlRule } from '../requests/field-rules.ts';
+import {
+  absentIfEmpty,
+  checkField,
+  errorsIn,
+  type InvalidRequest,
+  missing,
+  unlessInvalid,
+} from '../requests/check-field.ts';
+import { urlRule } from '../requests/field-rules.ts';
 import { checkUnixTime } from '../requests/iso-time.ts';
-import { failed, type Result, success } from '../result.ts';
+import type { Result } from '../result.ts';
 import { allEventTypes, type EndpointStatus, endpointStatuses } from './webhook-endpoint.ts';
 
 /** The settings of an endpoint. `undefined`: not sent. */
@@ -21,25 +28,21 @@ export type EndpointInput = Readonly<Partial<Record<'url' | 'event_types' | 'sta
  * list of types counts as absent, because Protobuf does not distinguish them. Returns the settings, or an error for
  * each invalid one.
  */
-export function parseEndpoint(
-  input: EndpointInput,
-  isNew: boolean,
-): Result<EndpointSettings, readonly FieldError<string>[]> {
+export function parseEndpoint(input: EndpointInput, isNew: boolean): Result<EndpointSettings, InvalidRequest> {
   const url = isAbsent(input.url) && !isNew ? undefined : checkField(urlRule, absentIfEmpty(input.url));
   const types = checkTypes(input.event_types);
   const status = isAbsent(input.status) ? undefined : checkStatus(input.status);
   const errors = errorsIn({ url, event_types: types, status });
-  if (errors.length > 0) return failed(errors);
-  return success({ url, eventTypes: types, status } as EndpointSettings);
+  return unlessInvalid(errors, { url, eventTypes: types, status } as EndpointSettings);
 }
 
 /**
  * Checks the `failed_since` of a request to redeliver failed events. Returns the time in milliseconds since 1970-01-01
  * UTC.
  */
-export function parseFailedSince(value: unknown): Result<number, readonly FieldError<string>[]> {
+export function parseFailedSince(value: unknown): Result<number, InvalidRequest> {
   const time = isAbsent(value) ? missing : checkUnixTime(value);
-  return typeof time === 'number' ? success(time) : failed([{ field: 'failed_since', ...time }]);
+  return unlessInvalid(errorsIn({ failed_since: time }), time as number);
 }
 
 function checkTypes(value: unknown) {

@@ -45,7 +45,7 @@ async function planRefund(
 ): Promise<Result<AmountHundredths, Failure>> {
   const refund_id = randomUUID();
   const parsed = parseRefund({ refund_id, refund_amount: typed === null ? undefined : typedAmount(typed) });
-  if (!parsed.ok) return failed({ kind: 'invalid_request', errors: parsed.failure });
+  if (!parsed.ok) return parsed;
   const link = await findPaymentLink(deps.store.findByToken, call, order_token);
   if (!link.ok) return link;
   const paid = await findPaid(deps, call, link.value.order);
