@@ -442,6 +442,15 @@ test('a lookup that stores the expiry may show no payment that was refused in th
   expect(isExplained(calls, late)).toBe(true);
 });
 
+test('an operator may find an order past its expiry before the expiry is stored', () => {
+  const swept = { ...expired, events: [{ type: 'order.expired' as const, atMs: expiresAtMs + minuteMs }] };
+  const failRefund = (minute: number, outcome: string) =>
+    call(minute, { kind: 'fail refund', refundId: 'r-1' }, outcome);
+  expect(isExplained([created, failRefund(30.5, 'not_pending')], swept)).toBe(true);
+  expect(isExplained([created, failRefund(30.5, 'ok')], swept)).toBe(false);
+  expect(isExplained([created, call(30.5, { kind: 'read' }, shown('UN_PAID'))], swept)).toBe(false);
+});
+
 test('the search ends although four attempts to pay were each sent 100 times without a response', () => {
   const repeated = Array.from({ length: 100 }, (_, index) =>
     ['2/a', '2/b', '3/a', '3/b'].map((attempt) => unanswered(1 + index / 120, start(attempt))),
