@@ -112,7 +112,7 @@ function orderOf({ order, nowMs }: World, { expiresAfterSeconds }: Scenario): Or
 }
 
 const found = <Value>(value: Value | undefined): Value => {
-  if (value === undefined) throw new Error('the model has no such thing');
+  if (value === undefined) throw new Error('the model has no such attempt, session or value');
   return value;
 };
 
@@ -246,7 +246,7 @@ const handlers = {
       session.state = 'gone';
     });
   },
-  /** A provider that gives money back as often as it is requested to. */
+  /** A provider that refunds a payment as often as it is requested to. */
   refund(world: World, _scenario: Scenario, { sessionId }: { readonly sessionId: string }, key: string) {
     const session = sessionOf(world, sessionId);
     once(session, key, () => {
@@ -496,12 +496,12 @@ function faultOf(world: World, scenario: Scenario, isAtRest: boolean): string | 
     if (refunds > 1) return 'refunded twice';
     if (refunds > 0 && payment?.paymentId === sessionId) return 'recorded and refunded';
     if (!isAtRest) continue;
-    if (state === 'authorised') return 'money reserved for ever';
+    if (state === 'authorised') return 'money reserved permanently';
     if (state === 'captured' && refunds === 0 && payment?.paymentId !== sessionId)
-      return 'money taken, and neither recorded nor given back';
+      return 'money taken, and neither recorded nor refunded';
   }
   if (!scenario.isDirect && attempts.some(({ state }) => state === 'OWED')) return 'a card was charged for nothing';
-  return isAtRest && holder !== undefined ? 'claimed with nothing going on' : undefined;
+  return isAtRest && holder !== undefined ? 'claimed although no attempt is in progress' : undefined;
 }
 
 /** Explores a scenario. Returns the first fault with what led to it, and how many different worlds there are. */
@@ -558,7 +558,7 @@ const mishaps: readonly (readonly [string, Omit<Scenario, 'bounds'>, Partial<Bou
     { crashes: 1, outages: 1 },
   ],
   [
-    'a call that fails, and two outages, of a method that takes the money at once',
+    'a call that fails, and two outages, with a method that takes the money immediately',
     { attemptsMax: 1, isDirect: true, expiresAfterSeconds: null },
     { failures: 1, outages: 2 },
   ],
@@ -569,13 +569,13 @@ const mishaps: readonly (readonly [string, Omit<Scenario, 'bounds'>, Partial<Bou
   ],
   ['a second attempt', { attemptsMax: 2, isDirect: false, expiresAfterSeconds: null }, {}],
   [
-    'a second attempt of a method that takes the money at once, for an order that expires',
+    'a second attempt with a method that takes the money immediately, for an order that expires',
     { attemptsMax: 2, isDirect: true, expiresAfterSeconds: 1_200 },
     {},
   ],
 ];
 
-test.each(mishaps)('%s: money is recorded, released or given back, once', async (_name, scenario, bounds) => {
+test.each(mishaps)('%s: money is recorded, released or refunded, once', async (_name, scenario, bounds) => {
   const { fault, path, worlds } = await explore({ ...scenario, bounds: { ...none, ...bounds } });
   expect({ fault, path }).toEqual({ fault: undefined, path: [] });
   expect(worlds).toBeGreaterThan(500);

@@ -82,7 +82,7 @@ const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
   change: { reason: seen.reason },
 });
 
-/** Runs a call whose refusal is an outcome. Other errors leave the attempt unchanged. */
+/** Runs a call that the provider can refuse, which is an outcome. Other errors leave the attempt unchanged. */
 export async function unlessRefused<Value>(call: Promise<Value>) {
   try {
     return { value: await call };
@@ -122,7 +122,10 @@ async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'auth
     : { next: 'VOIDING', change: { ...change, reason: refused } };
 }
 
-/** Extends the claim immediately before the capture. Any refusal releases the money, so the customer is not charged. */
+/**
+ * Extends the claim immediately before the capture. If the claim or the capture is refused, the money is released, so
+ * the customer is not charged.
+ */
 async function capture({ act }: Situation): Promise<Step> {
   const { refused } = await act.start(moneyClaimSeconds);
   const reason = refused ?? (await unlessRefused(act.capture())).refused;
@@ -168,7 +171,7 @@ async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): 
  * - The claim lasts 7 days before a capture, so that no order is cancelled while its money is captured.
  * - VOIDING is stored before the money is released, so that one process never captures the money while another releases
  *   it.
- * - Only refusals of RecordPayment lead to a refund, and only after the provider was asked.
+ * - Only a payment that RecordPayment refuses is refunded, and only after the provider was asked.
  */
 export const life: { readonly [State in AttemptState]: Rules } = {
   NEW: { unseen: openSession },

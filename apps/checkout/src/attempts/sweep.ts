@@ -3,7 +3,7 @@ import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
 import { readLists } from './lists.ts';
 
-/** How many due attempts are continued at once. */
+/** The number of due attempts that are continued at the same time. */
 const atOnce = 10;
 
 /** How many days the daily comparison of payments, and the daily reading of refunds and disputes, goes back. */

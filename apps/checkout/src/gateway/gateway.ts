@@ -39,7 +39,7 @@ const startRefusals = [
   'order_expired',
 ];
 
-/** The only reasons for which a payment is given back. */
+/** The only codes after which a payment is refunded. */
 export const paymentRefusals: readonly string[] = [
   'order_already_paid',
   'order_cancelled',

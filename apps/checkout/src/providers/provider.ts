@@ -9,7 +9,7 @@ export type Seen =
   | { readonly is: 'open' }
   /** The money is reserved until `captureBefore`, and can be captured or released. */
   | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
-  /** The merchant has the money, of which `refunded` has already been given back. */
+  /** The merchant has the money, of which `refunded` has already been refunded. */
   | ({ readonly is: 'captured'; readonly refunded?: AmountHundredths | undefined } & SeenPayment)
   /** The customer got all of the money back. */
   | { readonly is: 'refunded' }
@@ -104,9 +104,9 @@ export interface Provider extends Offering {
   readonly capture: Call<undefined, void>;
   /** Closes an open session, or releases an authorised payment. */
   readonly close: Call<Seen, void>;
-  /** Gives back what the merchant still has of a captured payment. */
+  /** Refunds what the merchant still has of a captured payment. */
   readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
-  /** Gives a recorded payment back, or a part of it, for a merchant. The metadata name the merchant's refund. */
+  /** Refunds a recorded payment, or a part of it, for a merchant. The metadata names the merchant's refund. */
   readonly refundPart: Call<RefundInput, SeenRefund>;
   /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
@@ -123,7 +123,7 @@ export interface Provider extends Offering {
   recent?(account: Account, since: Date): AsyncIterable<string>;
   /** Lists the statuses of all attempts that started since a time. */
   history?(account: Account, since: Date): AsyncIterable<{ readonly attemptId: string; readonly seen: Seen }>;
-  /** Adds pages of the provider's own. `wake` continues an attempt at once. */
+  /** Adds pages of the provider's own. `wake` continues an attempt immediately. */
   routes?(app: FastifyInstance, wake: (attemptId: string) => Promise<unknown>): void;
 }
 

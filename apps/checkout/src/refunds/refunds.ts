@@ -54,7 +54,7 @@ export function createRefunds(deps: RefundDeps) {
     const input = { refundId, amount: amountOfNumber(amount), currency };
     const purpose = `refund ${refundId}`;
     const method = provider.methods.find(({ name }) => name === attempt.method);
-    // The provider may count the currency in larger units than the order. It would give another amount back.
+    // The provider may count the currency in larger units than the order. It would refund another amount.
     const isPossible = fitsMinorUnit(input.amount, method?.decimals(currency) ?? 0);
     const made = isPossible
       ? await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
@@ -80,7 +80,7 @@ export function createRefunds(deps: RefundDeps) {
       const key = `${orderToken} ${refundId ?? providerRefundId}`;
       const pause = pauses.get(key);
       if ((pause?.untilMs ?? 0) > Date.now()) continue;
-      // A transfer has no attempt: a person gives it back.
+      // A transfer has no attempt: a person returns it.
       const attempt = await store.recorded(orderToken, paymentId);
       if (attempt === undefined) continue;
       try {

@@ -285,7 +285,7 @@ function seenOf(payment: Payment): Seen {
       if (captures.some(isAlive)) return { is: 'open' };
       return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
     case 'paid': {
-      // The merchant can give parts back in Mollie's dashboard before the payment is recorded.
+      // The merchant can refund parts in Mollie's dashboard before the payment is recorded.
       const refunded = refunds.filter(isAlive).reduce((sum, refund) => sum + hundredthsOf(refund.amount.value), 0n);
       return refunded >= seen.amount
         ? { is: 'refunded' }
