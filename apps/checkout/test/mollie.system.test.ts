@@ -145,6 +145,8 @@ test('an open payment that cannot be closed keeps its attempt, and no second one
   const before = mollie.payments.size;
   const response = await world.post(`/pay/${orderToken}`, { method: other });
   expect(response.headers.get('location')).toBe(`/pay/${orderToken}`);
+  const choice = await (await world.get(`/pay/${orderToken}`)).text();
+  expect([choice.includes('.card"'), choice.includes('.iDEAL"')]).toEqual([true, false]);
   expect([mollie.payments.size, await stateOf(attemptId)]).toEqual([before, 'OPEN']);
 });
 
@@ -197,6 +199,18 @@ async function reversalsOf(orderId: string, attemptId: string) {
   await world.refunds.reportListed();
   return world.findOrder(orderId);
 }
+
+test('a refund whose identifiers are as long as possible fits the metadata of Mollie', async () => {
+  const orderId = '🧾'.repeat(127);
+  const { attemptId, sessionId } = await pay(orderId, 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  const refund_id = '💸'.repeat(128);
+  const path = encodeURIComponent(orderId);
+  expect((await world.call('POST', `/order/${path}/refunds`, { refund_id })).status).toBe(201);
+  await expect.poll(() => reversalsOf(path, attemptId)).toMatchObject({ refunds: [{ refund_id, status: 'PENDING' }] });
+  expect(mollie.payments.get(sessionId)?._embedded.refunds).toHaveLength(1);
+});
 
 test('a refund behind a full page of later ones is reported', async () => {
   const { attemptId, sessionId } = await pay('many-refunds', 'iDEAL');

@@ -122,6 +122,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     'POST /payments/{id}/refunds'(id, body) {
       const payment = found(id);
       checkAmount(body.amount);
+      checkMetadata(body.metadata);
       const amount = body.amount as Payment['amount'];
       const refunded = payment._embedded.refunds.reduce((sum, refund) => sum + Number(refund.amount.value), 0);
       if (payment.status !== 'paid' || refunded + Number(amount.value) > Number(payment.amount.value))
@@ -259,5 +260,9 @@ function checkOpen(body: Readonly<Record<string, unknown>>): void {
   if (!activeMethods.includes(`${method}`)) throw new ApiError(422, 'method');
   if (captureMode === 'manual' && !manualMethods.includes(`${method}`)) throw new ApiError(422, 'captureMode');
   if (locale !== undefined && !/^[a-z]{2}_[A-Z]{2}$/.test(`${locale}`)) throw new ApiError(422, 'locale');
-  if (JSON.stringify(metadata).length > 1_024) throw new ApiError(422, 'metadata');
+  checkMetadata(metadata);
+}
+
+function checkMetadata(metadata: unknown): void {
+  if (Buffer.byteLength(JSON.stringify(metadata ?? {})) > 1_024) throw new ApiError(422, 'metadata');
 }

@@ -102,14 +102,17 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     'POST /v1/checkout/sessions'(_id, body) {
       const [item] = body.line_items as [{ price_data: { unit_amount: string; currency: string } }];
       if (Number(body.expires_at) < seconds() + sessionSecondsMin) throw invalid('expires_at');
+      const { currency, unit_amount: amount } = item.price_data;
+      // The account is paid out in euros, and 50 cents are more than this.
+      if (currency === 'isk' && Number(amount) < 5_000) throw invalid('line_items', 'amount_too_small');
       const id = newId('cs_test');
       const session: Session = {
         id,
         url: `https://checkout.stripe.example/${id}`,
         metadata: body.metadata as Session['metadata'],
         expires_at: Number(body.expires_at),
-        amount_total: Number(item.price_data.unit_amount),
-        currency: item.price_data.currency,
+        amount_total: Number(amount),
+        currency,
         status: 'open',
         payment_intent: null,
       };

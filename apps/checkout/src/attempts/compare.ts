@@ -43,14 +43,13 @@ export async function* comparePayments(
   const known = new Set<string>();
   let listed: { readonly attemptId: string; readonly seen: Seen }[] = [];
   const compareListed = async function* () {
-    const stored = await store.findNoticed(
-      connectionId,
-      listed.map(({ attemptId }) => attemptId),
-    );
+    const stored = await store.findAll(listed.map(({ attemptId }) => attemptId));
     const byId = new Map(stored.map((attempt) => [attempt.attemptId, attempt]));
     for (const { attemptId, seen } of listed) {
       known.add(attemptId);
       const attempt = byId.get(attemptId);
+      // An account can have several connections: earlier ones, or those of other merchants.
+      if (attempt !== undefined && attempt.connectionId !== connectionId) continue;
       const difference = differenceOf(attempt, seen);
       const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
       if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };

@@ -9,7 +9,7 @@ import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
-import { type Offer, offersFor } from '../providers/offers.ts';
+import { type Offer, offerId, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { transfer } from '../providers/transfer/transfer.ts';
 import { openTransfers } from '../providers/transfer/transfers.ts';
@@ -63,7 +63,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const { locale } = languageFor(request, order?.customerLocale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
-      const offers = await offersFor(deps, order);
+      const offers = await offersFor(deps, orderToken, order);
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
       const unfinished = await store.unfinished(orderToken);
@@ -148,7 +148,7 @@ async function sendChoice(
   order: CheckoutOrder,
 ): Promise<FastifyReply> {
   const { orderToken } = request.params as { orderToken: string };
-  const [offers, newest] = await Promise.all([offersFor(deps, order), deps.store.newest(orderToken)]);
+  const [offers, newest] = await Promise.all([offersFor(deps, orderToken, order), deps.store.newest(orderToken)]);
   const { locale, chosen } = languageFor(request, newest?.locale ?? order.customerLocale);
   const texts = textsOf(locale);
   const isOpen = newest?.state === 'OPEN';
@@ -160,7 +160,8 @@ async function sendChoice(
     ? html`<p>${withValue(texts.openUntil, localTime(newest.sessionEndsAt.getTime(), locale))}</p>
 ${form(html`<button class="button main" name="method" value="${offerId(newest)}">${texts.continue}</button>`)}`
     : '';
-  const others = offers.filter(({ id }) => !isOpen || id !== offerId(newest));
+  const isKept = isOpen && deps.providers.get(newest.provider)?.keepsSessions;
+  const others = isKept ? [] : offers.filter(({ id }) => !isOpen || id !== offerId(newest));
   const buttons = others.map(
     ({ id, method }, index) =>
       html`<button class="button${index === 0 && !isOpen ? ' main' : ''}" name="method" value="${id}">${texts[method.name as 'card'] ?? method.name}</button>`,
@@ -171,10 +172,6 @@ ${form(html`<button class="button main" name="method" value="${offerId(newest)}"
 ${backLink(order, texts)}`;
   const title = texts.title.replace('{merchant}', () => order.merchantName);
   return sendPage(reply, { locale, title, body: orderBody(order, locale, content), order });
-}
-
-function offerId({ connectionId, provider, method }: Attempt): string {
-  return `${connectionId ?? provider}.${method}`;
 }
 
 interface Start {

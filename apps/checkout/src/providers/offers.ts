@@ -1,8 +1,8 @@
 import { fitsMinorUnit } from '@order-gateway/domain/money';
 import { amountOf, type CheckoutOrder } from '../gateway/gateway.ts';
-import type { Store } from '../store/store.ts';
+import type { Attempt, Store } from '../store/store.ts';
 import { offeringsOf } from './all.ts';
-import type { Method, Offering, Provider } from './provider.ts';
+import { amountRefusals, type Method, type Offering, type Provider } from './provider.ts';
 
 /** A method with which an order can be paid. */
 export interface Offer {
@@ -14,17 +14,29 @@ export interface Offer {
 }
 
 interface OfferDeps {
-  readonly store: Pick<Store, 'connectionsOf'>;
+  readonly store: Pick<Store, 'connectionsOf' | 'withReason'>;
   readonly providers: ReadonlyMap<string, Provider>;
 }
 
+/** Identifies a method of an account in the form of the page. */
+export function offerId({ connectionId, provider, method }: Pick<Attempt, 'connectionId' | 'provider' | 'method'>) {
+  return `${connectionId ?? provider}.${method}`;
+}
+
 /**
- * Returns the methods of the merchant that can take an order. The mode of the account is that of the order: no test key
+ * Returns the methods of the merchant that can take an order, except those whose provider refused its amount. The mode of the account is that of the order: no test key
  * pays a live order, and no live key a test order.
  */
-export async function offersFor({ store, providers }: OfferDeps, order: CheckoutOrder): Promise<readonly Offer[]> {
+export async function offersFor(
+  { store, providers }: OfferDeps,
+  orderToken: string,
+  order: CheckoutOrder,
+): Promise<readonly Offer[]> {
   const offerings = offeringsOf(providers);
-  const connections = await store.connectionsOf(order.merchantId);
+  const [connections, refused] = await Promise.all([
+    store.connectionsOf(order.merchantId),
+    store.withReason(orderToken, amountRefusals),
+  ]);
   const accounts = [
     ...connections.filter(({ mode }) => mode === order.mode),
     ...(order.mode === 'test'
@@ -39,11 +51,12 @@ export async function offersFor({ store, providers }: OfferDeps, order: Checkout
     return (provider?.methods ?? [])
       .filter((method) => (permitted?.includes(method.name) ?? true) && canTake(method, order))
       .map((method) => ({
-        id: `${connectionId ?? name}.${method.name}`,
+        id: offerId({ connectionId, provider: name, method: method.name }),
         provider: provider as Offering,
         connectionId,
         method,
-      }));
+      }))
+      .filter(({ id }) => refused.every((attempt) => offerId(attempt) !== id));
   });
 }
 

@@ -75,6 +75,12 @@ export interface Session {
   readonly sessionEndsAt: Date;
 }
 
+/**
+ * The codes with which Stripe and Mollie refuse the amount of an order, which never changes. The limits depend on the
+ * currency in which the account is paid out, so they are known only then.
+ */
+export const amountRefusals = ['amount_too_small', 'amount_too_large', '422_amount'];
+
 /** A way to pay that merchants connect and customers choose. */
 export interface Offering {
   readonly name: string;
@@ -83,6 +89,8 @@ export interface Offering {
    */
   readonly hasAccounts: boolean;
   readonly methods: readonly Method[];
+  /** Whether an open session usually can't be closed, so that the customer can only continue it. */
+  readonly keepsSessions?: boolean;
   /**
    * The names of the secrets of an account, in the order in which they are asked for. Only the first one is required.
    */

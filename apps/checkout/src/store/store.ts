@@ -129,6 +129,24 @@ function findAttempts({ run, first }: Run) {
           .limit(1),
       ),
 
+    /** Returns the attempts of an order that have one of these reasons. */
+    withReason: (orderToken: string, reasons: readonly string[]) =>
+      run((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(and(eq(attempts.orderToken, orderToken), inArray(attempts.reason, [...reasons]))),
+      ),
+
+    /** Returns the attempts with these ids, of all connections. */
+    findAll: (attemptIds: readonly string[]) =>
+      run((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(inArray(attempts.attemptId, [...attemptIds])),
+      ),
+
     /** Returns the attempts that a notice is about, by their ids or those of their sessions or payments. */
     findNoticed: (connectionId: string, ids: readonly string[]) =>
       run((db) => db.select().from(attempts).where(isNoticed(connectionId, ids))),

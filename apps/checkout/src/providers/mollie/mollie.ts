@@ -93,6 +93,7 @@ export function createMollieProvider(send: Fetch): Provider {
     name: 'mollie',
     hasAccounts: true,
     methods,
+    keepsSessions: true,
     secretNames: ['key'],
     async identify(secrets) {
       const [, mode] = /^(live|test)_\w+$/.exec(secrets.key ?? '') ?? [];
@@ -198,12 +199,13 @@ function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'clo
       send: (account, request, key) => post(account, request, key),
     },
     refundPart: {
-      request: ({ paymentId, orderId, attemptId }, { refundId, amount, currency }) => ({
+      request: ({ paymentId, orderId, serviceOrderId, attemptId }, { refundId, amount, currency }) => ({
         path: `/payments/${paymentId}/refunds`,
         body: {
           amount: { currency, value: amountText(amount, currency) },
           description: orderId,
-          metadata: { order_id: orderId, refund_id: refundId, attempt_id: attemptId },
+          // The metadata have at most 1 KB, which two of the merchant's own identifiers can exceed.
+          metadata: { service_order_id: `${serviceOrderId}`, refund_id: refundId, attempt_id: attemptId },
         },
       }),
       async send(account, request, key) {
