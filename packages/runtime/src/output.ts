@@ -16,7 +16,8 @@ export function startList(
 } {
   let isEmpty = true;
   const widths = Object.values(columns);
-  const row = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  const row = (cells: readonly string[]) =>
+    cells.map((cell, column) => withoutControls(cell).padEnd(widths[column] ?? 0)).join('  ');
   return {
     printRow(fields, ...cells) {
       if (isEmpty && !json) print(row(Object.keys(columns)));
@@ -28,6 +29,12 @@ export function startList(
     },
   };
 }
+
+/**
+ * Replaces control characters: others write some texts, such as a payer's name, which could print lines of their own or
+ * change what the terminal shows.
+ */
+const withoutControls = (text: string): string => text.replaceAll(/\p{Cc}/gu, '\uFFFD');
 
 /** Formats a time, to the second, as `2027-01-31 12:00:00 UTC`. */
 export function displayTime(time: Date): string {
