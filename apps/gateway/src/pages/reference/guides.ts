@@ -87,7 +87,8 @@ function markdownTo(baseUrl: string, file: URL): Marked {
         const target = servedLink(href, file, baseUrl);
         return target === undefined ? text : html`<a href="${target}">${raw(text)}</a>`.toString();
       },
-      code: ({ text }) => codeBlock(text).toString(),
+      // A diagram needs a script, and the text beside it says the same.
+      code: ({ text, lang }) => (lang === 'mermaid' ? '' : codeBlock(text).toString()),
       // On a phone, a wide table scrolls in its own box, which the keyboard can reach.
       table(token) {
         return html`<div class="table" tabindex="0">${raw(Renderer.prototype.table.call(this, token))}</div>`.toString();
