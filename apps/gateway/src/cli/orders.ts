@@ -78,7 +78,7 @@ program
   .option('--json', jsonHelp)
   .action((text: string, { json }: { json?: true }) =>
     withDatabase(async (url) => {
-      const histories = await findOrderHistories({ url }, tokenIn(text));
+      const histories = await findOrderHistories(url, tokenIn(text));
       if (histories.length === 0) throw new StartError('There is no such order.');
       for (const history of histories) print(json ? snakeCased(history) : describeOrder(history));
     }),
@@ -103,7 +103,7 @@ program
         'ORDER ID': 0,
       };
       const { printRow, end } = startList(columns, json, print);
-      for (const payment of await listRefusedPayments({ url }, limit, open)) {
+      for (const payment of await listRefusedPayments(url, limit, open)) {
         const { refusedAt, refundedAt, code, amount, currency, paymentId, checkoutClientId, clientId, orderId } =
           payment;
         const checkout = checkoutClientId ?? 'simulated';

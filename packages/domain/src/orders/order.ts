@@ -145,8 +145,8 @@ export interface Order {
 /** An order that is not stored yet: the store assigns its service_order_id. */
 export type NewOrder = Omit<Order, 'serviceOrderId'>;
 
-const noRefusedPayments: readonly RefusedPayment[] = [];
-const noAttempts: readonly PaymentAttempt[] = [];
+export const noRefusedPayments: readonly RefusedPayment[] = [];
+export const noAttempts: readonly PaymentAttempt[] = [];
 
 /** Returns a new order from the validated fields and the values that the gateway assigns. */
 export function newOrder(

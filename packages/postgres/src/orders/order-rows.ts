@@ -3,6 +3,8 @@ import type { OrderToken } from '@order-gateway/domain/links';
 import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import {
   type Metadata,
+  noAttempts,
+  noRefusedPayments,
   noReversals,
   type Order,
   type OrderStatus,
@@ -173,9 +175,6 @@ export function orderOf(row: ReadRow): Order {
     fields: { ...fields, order_amount: amountOf(fields.order_amount) },
   };
 }
-
-const noAttempts: readonly PaymentAttempt[] = [];
-const noRefusedPayments: readonly RefusedPayment[] = [];
 
 function attemptOf({ checkout_id, attempt_id }: AttemptJson): PaymentAttempt {
   return { checkoutId: checkout_id as AccountId, attemptId: attempt_id };

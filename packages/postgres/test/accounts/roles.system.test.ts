@@ -153,7 +153,7 @@ test("the reader role can do what the operators' view does", async () => {
   onTestFinished(async () => void (await Promise.all([accounts.close(), endpoints.close()])));
   expect(await accounts.list({ limit: 1 })).toHaveLength(1);
   expect(await accounts.log({ before: Number.MAX_SAFE_INTEGER, limit: 1 })).toHaveLength(1);
-  expect(await listRefusedPayments({ url }, 1)).toEqual([]);
+  expect(await listRefusedPayments(url, 1)).toEqual([]);
   await as(
     'order_gateway_owner',
     `update webhook_endpoints set failing_since = now() where merchant_id = ${merchantId}`,

@@ -2,8 +2,9 @@ import { hash } from 'node:crypto';
 import { erasedValues, erasureDigest, isManual, type Order, personalFieldNames } from '@order-gateway/domain/orders';
 import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import type { AdminOptions } from '../../accounts/admin-connection.ts';
 import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
-import { arrayLiteral, type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import { arrayLiteral, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import { isConcurrencyFailure } from '../../connections/errors.ts';
 import { accounts, orderMetadata, orders, payments } from '../../schema.ts';
 import { orderOf } from '../order-rows.ts';
@@ -23,11 +24,9 @@ export type ErasureTarget =
 type ResolvedTarget = Exclude<ErasureTarget, { readonly by: 'age' }> | { readonly by: 'age'; readonly before: Date };
 
 /** The options of an erasure. */
-export interface ErasureOptions extends Pick<DatabaseOptions, 'url'> {
+export interface ErasureOptions extends AdminOptions {
   /** The key of the digests: 32 bytes, from SECRETS_KEY. */
   readonly key: Uint8Array;
-  /** The actor in the audit log; absent: the user of the operating system. */
-  readonly actor?: string | undefined;
   /** If it is aborted, the erasure stops after the batch in flight. */
   readonly signal?: AbortSignal;
 }

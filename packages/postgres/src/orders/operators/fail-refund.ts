@@ -1,7 +1,8 @@
 import { decideFailure } from '@order-gateway/domain/orders';
 import { eq, sql } from 'drizzle-orm';
+import type { AdminOptions } from '../../accounts/admin-connection.ts';
 import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
-import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
+import { withConnection } from '../../connections/client.ts';
 import { accounts, orders } from '../../schema.ts';
 import { reversalValues } from '../change/order-changes.ts';
 import { orderOf, storedColumns } from '../order-rows.ts';
@@ -13,7 +14,7 @@ import { changeReversals } from '../plpgsql-functions.ts';
  * refund has a provider's id. Rejects with an error that contains no values.
  */
 export function failRefund(
-  { url, actor = systemActor() }: Pick<DatabaseOptions, 'url'> & { readonly actor?: string | undefined },
+  { url, actor = systemActor() }: AdminOptions,
   orderToken: string,
   refundId: string,
 ): Promise<'failed' | 'unknown' | 'not_pending' | 'known_to_provider'> {

@@ -1,6 +1,6 @@
 import { type Reversal, statusOf } from '@order-gateway/domain/orders';
 import { and, desc, eq, gte, or, type SQL, sql } from 'drizzle-orm';
-import { type DatabaseOptions, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
+import { noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
 import {
   accounts,
   events,
@@ -38,7 +38,7 @@ export type OrderHistory = Awaited<ReturnType<typeof findOrderHistories>>[number
  * Finds the orders with this order_id, service_order_id or order_token, of any merchant, newest first, without customer
  * data. Events are stored for 30 days. Rejects with an error that contains no values.
  */
-export function findOrderHistories({ url }: Pick<DatabaseOptions, 'url'>, key: string) {
+export function findOrderHistories(url: string, key: string) {
   const options = { url, applicationName: 'order-gateway orders', statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db }) => {
     const keyConditions: (SQL | undefined)[] = [

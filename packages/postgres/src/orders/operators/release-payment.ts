@@ -1,7 +1,8 @@
 import { transitions } from '@order-gateway/domain/orders';
 import { and, eq, sql } from 'drizzle-orm';
+import type { AdminOptions } from '../../accounts/admin-connection.ts';
 import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
-import { type DatabaseOptions, withConnection } from '../../connections/client.ts';
+import { withConnection } from '../../connections/client.ts';
 import { accounts, endedNow, isLeaseLive, orders } from '../../schema.ts';
 
 /**
@@ -9,10 +10,7 @@ import { accounts, endedNow, isLeaseLive, orders } from '../../schema.ts';
  * again, and records this in the audit log. Returns `unknown` if there is no such order, and `unclaimed` if no attempt
  * holds it. Rejects with an error that contains no values.
  */
-export function releasePayment(
-  { url, actor = systemActor() }: Pick<DatabaseOptions, 'url'> & { readonly actor?: string | undefined },
-  orderToken: string,
-) {
+export function releasePayment({ url, actor = systemActor() }: AdminOptions, orderToken: string) {
   return withConnection({ url, applicationName: 'order-gateway orders' }, async ({ db, run }) => {
     const [order] = await run(() =>
       db

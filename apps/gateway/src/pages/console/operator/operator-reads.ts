@@ -20,8 +20,8 @@ export function openOperatorReads({ databaseUrl: url, metrics }: OperatorReadsDe
   return {
     accounts,
     webhooks,
-    listRefusals: (limit: number) => listRefusedPayments({ url }, limit),
-    listOwed: (limit: number) => listRefusedPayments({ url }, limit, true),
+    listRefusals: (limit: number) => listRefusedPayments(url, limit),
+    listOwed: (limit: number) => listRefusedPayments(url, limit, true),
     /** Returns whether each worker, or this process if it has none, is ready, from the same metrics as a scrape. */
     async readHealth() {
       const all = (await metrics.collect()).flatMap((scope) => scope.metrics);
