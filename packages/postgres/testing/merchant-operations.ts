@@ -14,15 +14,6 @@ export function isOfMerchant({ text }: RecordedRun): boolean {
 }
 
 /**
- * Returns the first run of each statement about merchants. `runs` are the runs recorded during
- * {@link doMerchantOperations}.
- */
-export function merchantRuns(runs: readonly RecordedRun[]): RecordedRun[] {
-  const byText = Map.groupBy(runs.filter(isOfMerchant), ({ text }) => text);
-  return [...byText.values()].flatMap(([first]) => first ?? []);
-}
-
-/**
  * Runs, one after the other, every operation on one order or on one merchant's orders, and the lists of endpoints and
  * deliveries. Creates a merchant for them.
  */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { distributedTables } from '../../testing/distributed-database.ts';
-import { doMerchantOperations, merchantRuns } from '../../testing/merchant-operations.ts';
+import { doMerchantOperations, isOfMerchant } from '../../testing/merchant-operations.ts';
 import { startRecordingProxy } from '../../testing/recording-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
@@ -13,7 +13,7 @@ test('each statement of an operation specifies the merchant for every mention of
   const functions = await database.sql`select proname as name, prosrc as text from pg_proc
     where pronamespace = 'public'::regnamespace and 'merchant_id' = any(proargnames)`;
   const statements = [
-    ...merchantRuns(proxy.runs).map(({ text }) => ({ text, merchant: '\\$\\d|any\\(\\$\\d' })),
+    ...proxy.runs.filter(isOfMerchant).map(({ text }) => ({ text, merchant: '\\$\\d|any\\(\\$\\d' })),
     ...functions.map(({ name, text }) => ({ text: String(text), merchant: `${name}.merchant_id` })),
   ];
   const tables = await distributedTables();

@@ -255,7 +255,7 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
  */
 async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
-  const findAccounts: FindMerchants = (client, ids) => readMerchants(client, [...ids, key.checkoutId]);
+  const findAccounts: FindMerchants = (client, ids) => readMerchants(client, ids, [key.checkoutId]);
   const link = readLinks(client, [byToken(key.token)], findAccounts);
   const [[payment], [row], accounts] = await Promise.all([reading, ...link]);
   const [merchant, account] = [row?.merchantId, key.checkoutId].map((id) => accounts.find((found) => found.id === id));
@@ -297,12 +297,14 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
   ] as const;
 }
 
-/** Reads the merchants of links, and the secrets that sign their return URLs. */
-async function readMerchants(client: SharedClient, ids: readonly number[]) {
-  const merchantIds = arrayLiteral(ids, (id) => id);
+/**
+ * Reads the merchants of links and other accounts, and the secrets that sign the merchants' return URLs. Secrets of
+ * other accounts would be on another server of Citus.
+ */
+async function readMerchants(client: SharedClient, ids: readonly number[], others: readonly number[] = []) {
   const [accounts, secrets] = await Promise.all([
-    client.run(({ accounts }) => accounts.execute({ merchantIds })),
-    client.run(({ returnSecrets }) => returnSecrets.execute({ merchantIds })),
+    client.run(({ accounts }) => accounts.execute({ merchantIds: arrayLiteral([...ids, ...others], (id) => id) })),
+    client.run(({ returnSecrets }) => returnSecrets.execute({ merchantIds: arrayLiteral(ids, (id) => id) })),
   ]);
   const secretsOf = returnSecretsByMerchant(secrets);
   return accounts.map((merchant) => ({ ...merchant, returnSecrets: secretsOf.get(merchant.id) ?? [] }));
