@@ -132,6 +132,20 @@ export async function findAccount(db: PostgresJsDatabase, clientId: string): Pro
   return row && accountOf(row);
 }
 
+/** Prepares a lookup of accounts for rows with their ids. A join would not run on a worker of Citus. */
+export function prepareAccountsOf(db: PostgresJsDatabase) {
+  const find = db
+    .select({ id: accounts.id, clientId: accounts.clientId, mode: accounts.mode })
+    .from(accounts)
+    .where(sql`${accounts.id} = any(${sql.placeholder('ids')}::bigint[])`)
+    .prepare('find_accounts_of');
+  return async (rows: readonly { readonly merchantId: number }[]) => {
+    const ids = arrayLiteral(rows, ({ merchantId }) => merchantId);
+    const found = rows.length === 0 ? [] : await find.execute({ ids });
+    return new Map(found.map(({ id, ...account }) => [id, account]));
+  };
+}
+
 /** Whether an account is the merchant with this client id, and is enabled. */
 export function isEnabledMerchant(clientId: string): SQL | undefined {
   return and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));

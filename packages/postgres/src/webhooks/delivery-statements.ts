@@ -1,11 +1,11 @@
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { prepareAccountsOf } from '../accounts/account-directory.ts';
 import type { MerchantServer } from '../connections/client.ts';
 import { ofMerchant } from '../orders/find/order-keys.ts';
 import { storedColumns } from '../orders/order-rows.ts';
 import { prepareServerQuery } from '../orders/server-query.ts';
 import {
-  accounts,
   events,
   isEventOfDelivery,
   livePreviousSecret,
@@ -27,11 +27,7 @@ export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer
     record: prepareRecord(db, server),
     health: prepareHealth(db, server),
     findDue: prepareFindDue(db, server),
-    modes: db
-      .select({ id: accounts.id, mode: accounts.mode })
-      .from(accounts)
-      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
-      .prepare('find_modes'),
+    findAccountsOf: prepareAccountsOf(db),
   };
 }
 

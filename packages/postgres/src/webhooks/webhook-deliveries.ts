@@ -196,13 +196,11 @@ function openServerQueue(options: DatabaseOptions) {
       // A claim that began in the middle did not reach the endpoints before that. The next one does.
       const isDone = last === undefined && previous === undefined;
       if (rows.length === 0) return { deliveries: [], isDone };
-      const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
-      const accounts = await client.run(({ modes }) => modes.execute({ merchantIds }));
-      const modeOf = new Map(accounts.map(({ id, mode }) => [id, mode]));
+      const accounts = await client.run(({ findAccountsOf }) => findAccountsOf(rows));
       const deliveries = rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
         merchantId: merchantId as AccountId,
         endpointId,
-        mode: modeOf.get(merchantId) ?? 'live',
+        mode: accounts.get(merchantId)?.mode ?? 'live',
         attempt,
         event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
         endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },

@@ -4,9 +4,9 @@ import type { OrderStore, PendingRefund, RefundPosition } from '@order-gateway/d
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { prepareAccountsOf } from '../../accounts/account-directory.ts';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
 import {
-  arrayLiteral,
   type Closable,
   type DatabaseOptions,
   type MerchantServer,
@@ -15,7 +15,7 @@ import {
 } from '../../connections/client.ts';
 import { unlessUnreachable } from '../../connections/errors.ts';
 import type { OnServers } from '../../merchant-servers.ts';
-import { accounts, pendingRefunds, refusedPayments } from '../../schema.ts';
+import { pendingRefunds, refusedPayments } from '../../schema.ts';
 import { amountOf } from '../order-rows.ts';
 import { prepareServerQuery } from '../server-query.ts';
 
@@ -44,13 +44,8 @@ export function openRefundLists(options: DatabaseOptions): RefundLists {
   const client = server
     ? openClient({ ...options, applicationName: 'order-gateway refunds', settings: plansEveryRun }, prepare)
     : openListClient(options, prepare);
-  const findAccounts = async (rows: readonly { readonly merchantId: number }[]) => {
-    const merchantIds = arrayLiteral(rows, ({ merchantId }) => merchantId);
-    const found = rows.length === 0 ? [] : await client.run(({ accounts }) => accounts.execute({ merchantIds }));
-    return new Map(found.map(({ id, ...account }) => [id, account]));
-  };
   const oldestLive = async (waiting: readonly { readonly merchantId: number; readonly seconds: number }[]) => {
-    const accounts = await findAccounts(waiting);
+    const accounts = await client.run(({ findAccountsOf }) => findAccountsOf(waiting));
     const live = waiting.filter(({ merchantId }) => accounts.get(merchantId)?.mode === 'live');
     return Math.max(0, ...live.map(({ seconds }) => seconds));
   };
@@ -63,7 +58,7 @@ export function openRefundLists(options: DatabaseOptions): RefundLists {
     ) => {
       const createdAt = new Date(after.createdAtMs).toISOString();
       const rows = await run(({ list }) => list({ checkoutId, limit, createdAt, id: after.serviceOrderId }));
-      const accounts = await findAccounts(rows);
+      const accounts = await run(({ findAccountsOf }) => findAccountsOf(rows));
       const refunds = rows.flatMap(({ merchantId, orderToken, amount, ...refund }): PendingRefund[] => {
         const account = accounts.get(merchantId);
         if (account === undefined) return [];
@@ -117,7 +112,6 @@ export function refundListsOn(servers: OnServers<RefundLists>): Omit<RefundLists
   };
 }
 
-/** A statement that reads refunds reads no accounts, which are on another server than the refunds on Citus. */
 function prepareStatements(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const columns = { merchantId: 'bigint', seconds: 'float8' };
   const ageOf = (column: PgColumn) => sql<number>`extract(epoch from now() - min(${column}))::float8`;
@@ -138,11 +132,7 @@ function prepareStatements(db: PostgresJsDatabase, server: MerchantServer | unde
         .from(pendingRefunds)
         .groupBy(pendingRefunds.merchantId),
     ),
-    accounts: db
-      .select({ id: accounts.id, clientId: accounts.clientId, mode: accounts.mode })
-      .from(accounts)
-      .where(sql`${accounts.id} = any(${sql.placeholder('merchantIds')}::bigint[])`)
-      .prepare('accounts_of_refunds'),
+    findAccountsOf: prepareAccountsOf(db),
   };
 }
 
