@@ -24,8 +24,8 @@ export function offerId({ connectionId, provider, method }: Pick<Attempt, 'conne
 }
 
 /**
- * Returns the methods of the merchant that can take an order, except those whose provider refused its amount. The mode of the account is that of the order: no test key
- * pays a live order, and no live key a test order.
+ * Returns the methods of the merchant that can take an order, except those whose provider refused its amount. The mode
+ * of the account is that of the order: no test key pays a live order, and no live key a test order.
  */
 export async function offersFor(
   { store, providers }: OfferDeps,
