@@ -75,7 +75,7 @@ test('a session allows one method, and nothing that changes the amount', async (
 
 test('a method whose provider refuses the amount of an order is not offered again', async () => {
   const order = { order_amount: 10, order_currency: 'ISK' };
-  const { location, attempt, orderToken } = await pay('too-small', order);
+  const { location, attempt, orderToken } = await pay('refused-amount', order);
   expect([location, attempt?.state, attempt?.reason]).toEqual([`/pay/${orderToken}`, 'ENDED', 'amount_too_small']);
   expect(await (await world.get(`/pay/${orderToken}`)).text()).not.toContain('name="method"');
   await world.post(`/pay/${orderToken}`);
