@@ -177,30 +177,28 @@ type Reported<Seen> = Seen & Pick<Payment, 'orderToken' | 'paymentId'>;
 const reversalRefusals = ['not_found', 'refund_id_conflict', 'invalid_request'];
 
 async function refusalOf(call: Promise<unknown>): Promise<string | undefined> {
-  try {
-    await call;
-    return undefined;
-  } catch (error) {
-    const code = codeOf(error);
-    if (reversalRefusals.includes(code)) return code;
-    throw error;
-  }
-}
-
-function codeOf(error: unknown): string {
-  return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
+  return (await unlessRefused(call, reversalRefusals)).refused;
 }
 
 async function answered(
   call: Promise<{ readonly order?: CheckoutOrder | undefined; readonly customer?: Customer | undefined }>,
   refusals: readonly string[],
 ): Promise<Answer> {
+  const { value, refused } = await unlessRefused(call, refusals);
+  if (refused !== undefined) return { refused };
+  if (value?.order === undefined) throw new Error('the gateway returned no order');
+  return { order: value.order, customer: value.customer };
+}
+
+/** Runs a call of which these error codes are an outcome. */
+async function unlessRefused<Value>(
+  call: Promise<Value>,
+  refusals: readonly string[],
+): Promise<{ readonly value?: Value; readonly refused?: string }> {
   try {
-    const { order, customer } = await call;
-    if (order === undefined) throw new Error('the gateway returned no order');
-    return { order, customer };
+    return { value: await call };
   } catch (error) {
-    const code = codeOf(error);
+    const code = ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.metadata.code ?? '';
     if (refusals.includes(code)) return { refused: code };
     throw error;
   }

@@ -118,7 +118,7 @@ export interface Provider extends Offering {
   readonly refundPart: Call<RefundInput, SeenRefund>;
   /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
-  /** Lists the payments whose refunds or disputes changed since a time. */
+  /** Lists the ids of attempts or payments whose refunds or disputes changed since a time. */
   reversed?(account: Account, since: Date): AsyncIterable<string>;
   /** Reads the status of an attempt. Rejects with a {@link ProviderError}. */
   look(account: Account | undefined, attempt: Attempt): Promise<Seen>;

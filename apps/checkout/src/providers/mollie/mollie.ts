@@ -158,7 +158,7 @@ function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'clo
         const method = methods.find(({ name }) => name === attempt.method)?.id;
         const locale = localeFor(attempt.locale);
         return {
-          amount: { currency: attempt.currency, value: amountText(attempt.amountHundredths, attempt.currency) },
+          amount: amountIn(attempt.amountHundredths, attempt.currency),
           description: orderId,
           redirectUrl: backUrl,
           cancelUrl: `${backUrl}?left=1`,
@@ -179,30 +179,27 @@ function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'clo
     },
     capture: {
       request: ({ paymentId }) => ({ path: `/payments/${paymentId}/captures`, body: {} }),
-      send: (account, request, key) => post(account, request, key),
+      send: post,
     },
     close: {
       request: ({ sessionId }, { is }) =>
         is === 'authorised'
           ? { path: `/payments/${sessionId}/release-authorization`, body: {} }
           : { path: `/payments/${sessionId}` },
-      send: (account, request, key) => post(account, request, key),
+      send: post,
     },
     refund: {
       request: ({ paymentId, attemptId }, { amount, currency, refunded = 0n }) => ({
         path: `/payments/${paymentId}/refunds`,
-        body: {
-          amount: { currency, value: amountText(amount - refunded, currency) },
-          metadata: { attempt_id: attemptId },
-        },
+        body: { amount: amountIn(amount - refunded, currency), metadata: { attempt_id: attemptId } },
       }),
-      send: (account, request, key) => post(account, request, key),
+      send: post,
     },
     refundPart: {
       request: ({ paymentId, orderId, serviceOrderId, attemptId }, { refundId, amount, currency }) => ({
         path: `/payments/${paymentId}/refunds`,
         body: {
-          amount: { currency, value: amountText(amount, currency) },
+          amount: amountIn(amount, currency),
           description: orderId,
           // The metadata have at most 1 KB, which two of the merchant's own identifiers can exceed.
           metadata: { service_order_id: `${serviceOrderId}`, refund_id: refundId, attempt_id: attemptId },
@@ -271,12 +268,7 @@ function changedAt(item: Payment | Refund | Chargeback): number {
 function seenOf(payment: Payment): Seen {
   const { id: paymentId, status, amount, authorizedAt, paidAt, createdAt, captureBefore, _embedded } = payment;
   const { captures = [], refunds = [] } = _embedded ?? {};
-  const seen = {
-    paymentId,
-    paidAt: new Date(authorizedAt ?? paidAt ?? createdAt),
-    amount: hundredthsOf(amount.value),
-    currency: amount.currency,
-  };
+  const seen = { paymentId, paidAt: new Date(authorizedAt ?? paidAt ?? createdAt), ...seenAmount(amount) };
   const isAlive = ({ status: state }: { readonly status: string }) => state !== 'failed' && state !== 'canceled';
   switch (status) {
     case 'open':
@@ -315,16 +307,17 @@ function seenDispute({ id, amount, reversedAt, reason }: Chargeback): SeenDisput
   return {
     disputeId: id,
     status: reversedAt ? 'WON' : 'LOST',
-    amount: hundredthsOf(amount.value),
-    currency: amount.currency,
+    ...seenAmount(amount),
     reason: reason?.code ?? '',
   };
 }
 
-function amountText(amount: bigint, currency: string): string {
+function amountIn(amount: bigint, currency: string): Amount {
   const text = formatAmount(amount as AmountHundredths);
-  return minorUnitOf(currency) === 0 ? text.slice(0, text.indexOf('.')) : text;
+  return { currency, value: minorUnitOf(currency) === 0 ? text.slice(0, text.indexOf('.')) : text };
 }
+
+const seenAmount = ({ currency, value }: Amount) => ({ amount: hundredthsOf(value), currency });
 
 function hundredthsOf(text: string): AmountHundredths {
   const amount = parseAmount(text);

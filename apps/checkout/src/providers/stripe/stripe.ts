@@ -175,6 +175,13 @@ function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'c
 
 /** Returns the calls that read. */
 function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed' | 'look' | 'recent' | 'history'> {
+  const pagesSince = (since: Date) => ({ created: { gte: Math.floor(since.getTime() / 1_000) }, limit: pageLength });
+
+  async function* idsInEvents(account: Account, since: Date, types: readonly string[]): AsyncGenerator<string> {
+    const events = clientOf(account).events.list({ ...pagesSince(since), types: [...types] });
+    for await (const event of events) yield* idsOf(event);
+  }
+
   return {
     async reversals(account, { paymentId }) {
       const { refunds, disputes } = clientOf(account);
@@ -185,29 +192,17 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
         disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
       };
     },
-    async *reversed(account, since) {
-      const created = { gte: Math.floor(since.getTime() / 1_000) };
-      const events = clientOf(account).events.list({ created, types: [...reversalEventTypes], limit: pageLength });
-      for await (const { data } of events) {
-        const { payment_intent: intent } = Object(data.object);
-        if (typeof intent === 'string') yield intent;
-      }
-    },
+    reversed: (account, since) => idsInEvents(account, since, reversalEventTypes),
     async look(account, { sessionId }) {
       if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
       const expand = ['payment_intent.latest_charge'];
       const session = await answered(clientOf(account).checkout.sessions.retrieve(sessionId, { expand }));
       return seenOf(session);
     },
-    async *recent(account, since) {
-      const created = { gte: Math.floor(since.getTime() / 1_000) };
-      const events = clientOf(account).events.list({ created, types: [...eventTypes], limit: pageLength });
-      for await (const event of events) yield* idsOf(event);
-    },
+    recent: (account, since) => idsInEvents(account, since, eventTypes),
     async *history(account, since) {
-      const created = { gte: Math.floor(since.getTime() / 1_000) };
       const expand = ['data.payment_intent.latest_charge'];
-      const sessions = clientOf(account).checkout.sessions.list({ created, expand, limit: pageLength });
+      const sessions = clientOf(account).checkout.sessions.list({ ...pagesSince(since), expand });
       for await (const session of sessions) {
         const attemptId = session.metadata?.attempt_id;
         if (attemptId !== undefined) yield { attemptId, seen: seenOf(session) };
