@@ -3,7 +3,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
-import { parseClientId, type With } from './commands.ts';
+import { jsonHelp, parseClientId, type With } from './commands.ts';
 
 /** The dependencies of the comparison of payments. */
 export type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
@@ -23,7 +23,7 @@ export function addCheckCommand(program: Command, withCheck: With<CheckDeps>, pr
     .description("Compares the providers' payments with the recorded ones, in both directions. Changes nothing.")
     .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
     .option('--days <N>', 'the payments of the last N days, 1 to 180', parseDays, 7)
-    .option('--json', 'print JSON, one object per line')
+    .option('--json', jsonHelp)
     .addHelpText('after', differencesHelp)
     .action((merchantId: string | undefined, { days, json }: { days: number; json?: true }) =>
       withCheck(async (deps) => {

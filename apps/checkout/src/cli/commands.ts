@@ -35,7 +35,8 @@ Environment: DATABASE_URL or DATA_DIR, and SECRETS_KEY, as for the checkout.
 Exit codes: 0 success; 1 failure; 2 an argument is invalid, so that nothing was
 done.`;
 
-const jsonHelp = 'print JSON, one object per line';
+/** The help of the option `--json`. */
+export const jsonHelp = 'print JSON, one object per line';
 
 /** Creates the commands of `payments`. No command accepts a key as an argument, which others can see. */
 export function paymentsCommands(

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { openCredits } from '../statements/credits.ts';
-import type { Output, With } from './commands.ts';
+import { jsonHelp, type Output, type With } from './commands.ts';
 
 /** The dependencies of refunds that a person makes. */
 export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
@@ -16,7 +16,7 @@ export function addRefundCommands(program: Command, withRefunds: With<RefundDeps
   program
     .command('refunds')
     .description('Lists what a person must give back: refunds of transfers, and transfers that are owed.')
-    .option('--json', 'print JSON, one object per line')
+    .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withRefunds(async (deps) => {
         const columns = { SINCE: 29, AMOUNT: 16, REFUND: 20, PAYMENT: 30, 'ORDER TOKEN': 32, ORDER: 0 };

@@ -1,10 +1,10 @@
 import { formatAmount } from '@order-gateway/domain/money';
 import { startList } from '@order-gateway/runtime/output';
 import { StartError, UsageError } from '@order-gateway/runtime/process';
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { type ImportDeps, openImport } from '../statements/import.ts';
 import { StatementError } from '../statements/statement.ts';
-import type { Output, With } from './commands.ts';
+import { jsonHelp, type Output, type With } from './commands.ts';
 
 const reasonsHelp = `
 RECORDED: the order is paid. WAITING: another payment of the order is in
@@ -20,7 +20,7 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
     .description('Reads camt.053, camt.054 or CSV files of a bank, and records the transfers that pay orders.')
     .argument('<FILE...>', 'the files, in any order')
     .option('--dry-run', 'change nothing, and show what would be done')
-    .addOption(new Option('--json', 'print JSON, one object per line'))
+    .option('--json', jsonHelp)
     .addHelpText('after', reasonsHelp)
     .action((files: readonly string[], { dryRun = false, json }: { dryRun?: boolean; json?: true }) =>
       withImport(async (deps) => {

@@ -103,53 +103,33 @@ export function openStore({ url }: { readonly url: string }) {
 
 /** Returns the reads of attempts. */
 function findAttempts({ run, first }: Run) {
+  const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) =>
+    db.select().from(attempts).where(condition);
   return {
     /** Returns an attempt. */
-    find: (attemptId: string) => first((db) => db.select().from(attempts).where(eq(attempts.attemptId, attemptId))),
+    find: (attemptId: string) => first(select(eq(attempts.attemptId, attemptId))),
 
     /** Returns the attempt whose payment paid an order. */
     recorded: (orderToken: string, paymentId: string) =>
-      first((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(
-            and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId), eq(attempts.state, 'RECORDED')),
-          ),
+      first(
+        select(
+          and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId), eq(attempts.state, 'RECORDED')),
+        ),
       ),
 
     /** Returns the newest attempt of an order. */
     newest: (orderToken: string) =>
-      first((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(eq(attempts.orderToken, orderToken))
-          .orderBy(desc(attempts.createdAt))
-          .limit(1),
-      ),
+      first((db) => select(eq(attempts.orderToken, orderToken))(db).orderBy(desc(attempts.createdAt)).limit(1)),
 
     /** Returns the attempts of an order that have one of these reasons. */
     withReason: (orderToken: string, reasons: readonly string[]) =>
-      run((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(and(eq(attempts.orderToken, orderToken), inArray(attempts.reason, [...reasons]))),
-      ),
+      run(select(and(eq(attempts.orderToken, orderToken), inArray(attempts.reason, [...reasons])))),
 
     /** Returns the attempts with these ids, of all connections. */
-    findAll: (attemptIds: readonly string[]) =>
-      run((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(inArray(attempts.attemptId, [...attemptIds])),
-      ),
+    findAll: (attemptIds: readonly string[]) => run(select(inArray(attempts.attemptId, [...attemptIds]))),
 
     /** Returns the attempts that a notice is about, by their ids or those of their sessions or payments. */
-    findNoticed: (connectionId: string, ids: readonly string[]) =>
-      run((db) => db.select().from(attempts).where(isNoticed(connectionId, ids))),
+    findNoticed: (connectionId: string, ids: readonly string[]) => run(select(isNoticed(connectionId, ids))),
 
     /** Returns the recorded attempts of a connection since a time. */
     async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
