@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { and, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { CheckoutOrder, Payment } from '../src/gateway/gateway.ts';
+import { type CheckoutOrder, OrderStatus, type Payment } from '../src/gateway/gateway.ts';
 import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
 import { openTransfers } from '../src/providers/transfer/transfers.ts';
 import { type ImportDeps, openImport } from '../src/statements/import.ts';
@@ -216,6 +216,24 @@ test('a payment that the gateway refuses is owed, and reported once', async () =
   const entry = payBy(await createOrder());
   expect(await importEntries([entry])).toEqual(['OWED order_expired']);
   expect(await importEntries([entry])).toEqual(['KNOWN']);
+});
+
+test('an order that was marked as paid for the same transfer owes nobody money', async () => {
+  const entry = payBy(await createOrder());
+  Object.assign(orders.get(`token${number}`) ?? {}, { orderStatus: OrderStatus.PAID });
+  expect(await importEntries([entry], { isDryRun: true })).toEqual(['LISTED already_paid']);
+  expect(await importEntries([entry])).toEqual(['LISTED already_paid']);
+  await openImport({ store, gateway }).reportWaiting();
+  expect(recorded).toEqual([]);
+});
+
+test('a payment that paid its order, but whose response was lost, is recorded', async () => {
+  const entry = payBy(await createOrder());
+  answers = { crash: true };
+  expect(await importEntries([entry])).toEqual(['WAITING the response was lost']);
+  Object.assign(orders.get(`token${number}`) ?? {}, { orderStatus: OrderStatus.PAID });
+  answers = { start: 'order_already_paid' };
+  expect(await importEntries([entry])).toEqual(['RECORDED']);
 });
 
 test('a payment that the gateway rejects without storing it is listed for a person, and is not owed', async () => {

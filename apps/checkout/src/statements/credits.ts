@@ -76,13 +76,17 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
       return started !== undefined;
     },
 
-    /** Changes a credit that was not reported yet. */
-    change: (creditId: number, change: Pick<StoredCredit, 'state' | 'reason'>) =>
+    /** Changes a credit that was not reported yet, and is in one of these states. */
+    change: (
+      creditId: number,
+      change: Pick<StoredCredit, 'state' | 'reason'>,
+      from: readonly StoredCredit['state'][] = ['LISTED', 'WAITING'],
+    ) =>
       run((db) =>
         db
           .update(credits)
           .set(change)
-          .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['LISTED', 'WAITING']))),
+          .where(and(eq(credits.creditId, creditId), inArray(credits.state, [...from]))),
       ),
 
     /** Stores that a person transferred a credit back, or that the bank returned this transfer. */

@@ -157,6 +157,9 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     const { creditId, paymentId, amountHundredths, currency, paidAt, paidOn } = credit;
     if (amountOf(order) !== amountHundredths || order.orderCurrency !== currency)
       return { state: 'LISTED', reason: 'another_amount', orderId };
+    // The merchant may have recorded this very transfer by hand. A credit that waits may have paid the order itself.
+    if (credit.state === 'LISTED' && order.orderStatus === OrderStatus.PAID)
+      return { state: 'LISTED', reason: 'already_paid', orderId };
     if (isDryRun) return { state: 'MATCHED', orderId };
     const attempt = { orderToken, attemptId: `transfer_${creditId}` };
     const claim = await gateway.start(attempt, claimSeconds);
@@ -171,10 +174,14 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
    * is reported after a crash. If the gateway can't be reached, the credit waits.
    */
   async function reportAndStore(credit: StoredCredit, orderToken: string): Promise<Report> {
+    const waiting = (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) });
+    const expected = await report(credit, orderToken, true).catch(waiting);
+    if (expected.state === 'LISTED') {
+      await credits.change(credit.creditId, { state: 'LISTED', reason: expected.reason ?? null }, [credit.state]);
+      return expected;
+    }
     if (!(await credits.startReport(credit.creditId, orderToken))) return { state: 'KNOWN' };
-    const outcome = await report(credit, orderToken, false).catch(
-      (error: unknown): Report => ({ state: 'WAITING', reason: messageOf(error) }),
-    );
+    const outcome = await report({ ...credit, state: 'WAITING' }, orderToken, false).catch(waiting);
     const state = outcome.state as StoredCredit['state'];
     await credits.change(credit.creditId, { state, reason: outcome.reason ?? null });
     return outcome;
