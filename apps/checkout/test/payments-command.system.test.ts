@@ -72,7 +72,12 @@ test('the key of an account that is connected again also serves the payments of 
   const known = (await world.store.listConnections(clientId)).filter(({ provider }) => provider === 'stripe');
   const accounts = await Promise.all(known.map(({ connectionId }) => accountOf(connectionId)));
   expect(known.length).toBeGreaterThan(1);
-  expect(accounts.filter(({ secrets }) => secrets.webhookSecret !== 'whsec_2')).toEqual([]);
+  expect(accounts.filter(({ secrets }) => secrets.key !== key)).toEqual([]);
+  // Each connection has its own webhook, and so its own secret.
+  expect(accounts.slice(-2).map(({ secrets }) => secrets.webhookSecret)).toEqual(['whsec_1', 'whsec_2']);
+  await run(['connect', clientId, 'stripe'], [key]);
+  const current = await accountOf(known.at(-1)?.connectionId ?? '');
+  expect(current.secrets).toEqual({ key, webhookSecret: 'whsec_2' });
   await run(['disconnect', clientId, 'stripe']);
 });
 

@@ -61,17 +61,17 @@ export function paymentsCommands(
         const provider = providerOf(providers, name);
         const { identify, secretNames = [] } = provider;
         if (encryption === undefined) throw new StartError('Set SECRETS_KEY, which encrypts the keys of providers.');
-        const values = await readSecrets(secretNames, keyFile);
-        const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, values[index] ?? '']));
+        const entered = await readSecrets(secretNames, keyFile);
+        const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, entered[index] ?? '']));
         const { account, mode, settings = {} } = await tried(identify(secrets));
         if (mode !== modeOf(merchantId))
           throw new StartError(
             `This account is for ${mode} orders, but ${merchantId} is a ${modeOf(merchantId)} merchant.`,
           );
-        const encrypt = (id: string) => encryption.encrypt(id, Buffer.from(JSON.stringify(secrets)));
+        const encrypt = (id: string, values: object) => encryption.encrypt(id, Buffer.from(JSON.stringify(values)));
         const connectionId = newId('con');
         const found = { merchantId, provider: name, mode, account, settings };
-        const connection = { connectionId, ...found, secrets: encrypt(connectionId) };
+        const connection = { connectionId, ...found, secrets: encrypt(connectionId, secrets) };
         const isNew = await store.connect(connection, actor);
         const current = await currentOf(store, merchantId, name);
         if (current.account !== account)
@@ -80,12 +80,12 @@ export function paymentsCommands(
           );
         // Payments of an earlier connection may still be captured or refunded, for which its own key may be too old.
         for (const known of await store.listConnections(merchantId))
-          if (known.provider === name && known.connectionId !== connectionId)
-            await store.replaceSecrets(
-              { ...known, account },
-              { secrets: encrypt(known.connectionId), settings },
-              actor,
-            );
+          if (known.provider === name && known.connectionId !== connectionId) {
+            const isCurrent = known.connectionId === current.connectionId;
+            const kept = keepSecrets(await storedSecrets({ store, encryption }, known), secrets, isCurrent);
+            const replaced = { secrets: encrypt(known.connectionId, kept), settings };
+            await store.replaceSecrets({ ...known, account }, replaced, actor);
+          }
         if (!isNew) return print(`Replaced the key of ${name} account ${account}.`);
         print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
         if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
@@ -143,11 +143,34 @@ export function paymentsCommands(
   return program;
 }
 
+/** Returns the stored secrets of a connection; none if SECRETS_KEY does not decrypt them. */
+async function storedSecrets(
+  { store, encryption }: Pick<PaymentsDeps, 'store' | 'encryption'>,
+  { connectionId }: Connection,
+): Promise<Account['secrets']> {
+  return accountReader(
+    store,
+    encryption,
+  )(connectionId).then(
+    ({ secrets }) => secrets,
+    () => ({}),
+  );
+}
+
+/**
+ * Returns the secrets of a connection after its key, the first secret, was replaced. Secrets that were not entered stay,
+ * and so do the others of an earlier connection, whose webhook has a secret of its own.
+ */
+function keepSecrets(stored: Account['secrets'], entered: Account['secrets'], isCurrent: boolean): Account['secrets'] {
+  const given = Object.entries(entered).filter(([, value]) => value !== '');
+  return { ...Object.fromEntries(given), ...stored, ...Object.fromEntries(isCurrent ? given : given.slice(0, 1)) };
+}
+
 /** Adds the commands that show and erase what the checkout has recorded. */
 function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, { print, actor }: Output): void {
   program
     .command('log')
-    .description('Shows who connected, disconnected, assigned, erased and gave back what, oldest first.')
+    .description('Shows who connected, disconnected, assigned, erased and refunded what, oldest first.')
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withPayments(async ({ store }) => {
