@@ -23,7 +23,7 @@ export function createMetrics(store: Pick<Store, 'moneyOnItsWay'>) {
   });
   differences.add(0);
   const oldest = meter.createObservableGauge('order_gateway.checkout.unfinished.seconds', {
-    description: 'Age of the oldest payment that is neither recorded, released nor given back; 0 if there is none',
+    description: 'Age of the oldest payment that is neither recorded, released nor refunded; 0 if there is none',
   });
   const owed = meter.createObservableGauge('order_gateway.checkout.owed', {
     description: 'Payments that must be refunded',

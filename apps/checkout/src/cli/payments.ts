@@ -8,7 +8,7 @@ import { print } from '@order-gateway/runtime/output';
 import { messageOf, run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { type Config, findCredentials, readConfig } from '../config.ts';
-import { openGateway } from '../gateway/gateway.ts';
+import { type Gateway, openGateway, unreachable } from '../gateway/gateway.ts';
 import { accountReader } from '../providers/accounts.ts';
 import { createProviders, offeringsOf } from '../providers/all.ts';
 import { inBackground } from '../providers/paced.ts';
@@ -40,18 +40,25 @@ const withPayments: With<PaymentsDeps> = (work) =>
     await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
   });
 
-const gatewayOf = async (config: Config) => openGateway(config.gatewayGrpcUrl, await findCredentials(config));
+/** Runs work that calls the gateway. */
+const withGatewayOf = (work: (store: Store, config: Config, gateway: Gateway) => Promise<void>) =>
+  withStore(async (store, config) => {
+    const gateway = openGateway(config.gatewayGrpcUrl, await findCredentials(config));
+    try {
+      await work(store, config, gateway);
+    } catch (error) {
+      throw unreachable(error, config.gatewayGrpcUrl) ?? error;
+    }
+  });
 
 /** For the import of statements too. */
-const withGateway: With<RefundDeps> = (work) =>
-  withStore(async (store, config) => work({ store, gateway: await gatewayOf(config) }));
+const withGateway: With<RefundDeps> = (work) => withGatewayOf((store, _config, gateway) => work({ store, gateway }));
 
 const withCheck: With<CheckDeps> = (work) =>
-  withStore(async (store, config) => {
+  withGatewayOf(async (store, config, gateway) => {
     const keys = await findSecretsKeys(config);
     const accountOf = accountReader(store, keys && createEncryption<string>(keys));
     const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
-    const gateway = await gatewayOf(config);
     await inBackground(() => work({ store, gateway, providers, accountOf }));
   });
 

@@ -1,4 +1,4 @@
-import { ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { Code, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { context, propagation } from '@opentelemetry/api';
 import {
@@ -11,6 +11,7 @@ import { DisputeStatus, RefundStatus } from '@order-gateway/contract/gateway/v1/
 import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_details_pb';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type AmountHundredths, digitsOfDouble, formatAmount, parseAmount } from '@order-gateway/domain/money';
+import { StartError } from '@order-gateway/runtime/process';
 import type { Attempt } from '../store/store.ts';
 
 export type { CheckoutOrder, PendingRefund } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
@@ -202,6 +203,14 @@ async function unlessRefused<Value>(
     if (refusals.includes(code)) return { refused: code };
     throw error;
   }
+}
+
+/** Returns the error of a command whose call did not reach the gateway; `undefined` for another error. */
+export function unreachable(error: unknown, baseUrl: string): StartError | undefined {
+  if (!(error instanceof ConnectError) || error.code !== Code.Unavailable) return undefined;
+  return new StartError(
+    `The gateway can't be reached at ${baseUrl}: ${error.rawMessage}. Start it, or set GATEWAY_GRPC_URL to its gRPC port.`,
+  );
 }
 
 /** Returns the exact amount of an order. */
