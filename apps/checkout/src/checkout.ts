@@ -98,7 +98,7 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   hookRoutes(app, { ...deps, advance });
   for (const provider of providers.values()) provider.routes?.(app, advance);
   transferRoutes(app, deps);
-  const refunds = createRefunds(deps);
+  const refunds = createRefunds({ ...deps, advance });
   const closeServers = async () => {
     admin.close();
     admin.closeAllConnections();

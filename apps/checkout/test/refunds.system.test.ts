@@ -129,6 +129,14 @@ test('a payment whose refunds cannot be read does not keep those of others from 
   Object.assign(made ?? {}, { amount: 1.5 });
   await stripe.refundByHand(intent.id, 200);
   await expectReversals('readable', { refunds: [{ amount: 2 }] });
+  // The payment is looked at again after growing pauses, and the list goes on.
+  const { attemptId = '', connectionId = '' } = unreadable.attempt ?? {};
+  await expect.poll(async () => (await world.store.find(attemptId))?.failures).toBeGreaterThan(0);
+  const readUntil = (await world.store.findConnection(`${connectionId}`))?.reversedUntil.getTime() ?? 0;
+  await readListsAgain();
+  await world.refunds.reportListed();
+  const connection = await world.store.findConnection(`${connectionId}`);
+  expect(connection?.reversedUntil.getTime()).toBeGreaterThan(readUntil);
   Object.assign(made ?? {}, { amount: 100 });
   await expectReversals('unreadable', { refunds: [{ amount: 1 }] });
 });
@@ -145,6 +153,22 @@ test('a payment that the gateway refused is no longer owed when its refund was m
     refused_payments: [{ payment_id: intent.id, code: 'payment_mismatch', refunded_at: expect.any(String) }],
   });
   expect(madeOf(intent)).toHaveLength(1);
+});
+
+test('the webhook of a refund or a dispute starts a look at the payment', async () => {
+  const { intent, attempt } = await paid('webhook');
+  const events = stripe.events.length;
+  await stripe.refundByHand(intent.id, 300);
+  stripe.dispute(intent, 'needs_response');
+  const { body, headers } = stripe.webhook();
+  // No list mentions the payment.
+  stripe.events.splice(events);
+  const path = `/hooks/${attempt?.connectionId}`;
+  const hook = await fetch(`http://127.0.0.1:${world.port}${path}`, { method: 'POST', body, headers });
+  expect(hook.status).toBe(204);
+  await expect
+    .poll(() => world.findOrder('webhook'))
+    .toMatchObject({ refunds: [{ amount: 3 }], disputes: [{ status: 'OPEN' }] });
 });
 
 /** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */

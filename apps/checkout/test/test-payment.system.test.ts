@@ -64,6 +64,17 @@ test('a test payment that arrives late is recorded once it has arrived', async (
   expect(await world.findOrder('late')).toMatchObject({ payment_id: `demo_${attemptId}` });
 });
 
+test('the refund of a test payment that the gateway refused is reported', async () => {
+  const orderToken = await world.createOrder('refused');
+  const attemptId = (await startTestPayment(orderToken)).split('/').at(-1) ?? '';
+  const state = { state: 'captured', authorisedAt: new Date(), amountHundredths: 1n } as const;
+  await world.store.changeDemoPayment(attemptId, 'open', state);
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'REFUNDED' });
+  expect(await world.findOrder('refused')).toMatchObject({
+    refused_payments: [{ code: 'payment_mismatch', refunded_at: expect.any(String) }],
+  });
+});
+
 test('two clicks at the same time open one session', async () => {
   const orderToken = await world.createOrder('double-click');
   const [path, otherPath] = await Promise.all([startTestPayment(orderToken), startTestPayment(orderToken)]);

@@ -5,6 +5,7 @@ import { type Account, type Call, type Provider, ProviderError, type Seen } from
 import type { Attempt, Store } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
+import { reportReversals } from './report-reversals.ts';
 
 /** The dependencies of attempts. */
 export interface AdvanceDeps {
@@ -40,30 +41,41 @@ export function createAdvance(deps: AdvanceDeps) {
   const { store, gateway, baseUrl, logger, metrics } = deps;
 
   /** Asks the provider for its view of the attempt if the state's rules need it, and returns the step to take. */
-  async function decide(attempt: Attempt, nowMs: number, isUnwanted: boolean): Promise<Step> {
+  async function decide(attempt: Attempt, facts: Pick<Situation, 'nowMs' | 'isUnwanted' | 'isNew'>): Promise<Step> {
     const rules = life[attempt.state];
-    if (!('unseen' in rules) && !('gone' in rules)) return { waitSeconds: null };
-    const { provider, account } = await providerOf(deps, attempt);
-    const isListed = provider.recent !== undefined;
-    const situation = { attempt, nowMs, isUnwanted, isListed, act: actionsOf(attempt, provider, account) };
+    const isListed = deps.providers.get(attempt.provider)?.recent !== undefined;
+    const situation = { ...facts, attempt, isListed, act: actionsOf(attempt) };
     if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
+    const { provider, account } = await providerOf(deps, attempt);
     const seen: Seen = await provider.look(account, attempt);
     const rule = rules[seen.is] as (situation: Situation) => Step | Promise<Step>;
     return rule({ ...situation, seen });
   }
 
-  function actionsOf(attempt: Attempt, provider: Provider, account: Account | undefined): Actions {
-    const send = <Input, Result>(purpose: string, call: Call<Input, Result>, input: Input, customer?: Customer) =>
-      sendCall(store, { attempt, account, purpose, customer }, call, input);
+  /** Returns the actions, of which only those at the provider need its key. */
+  function actionsOf(attempt: Attempt): Actions {
+    const send = async <Input, Result>(
+      callOf: (provider: Provider) => Call<Input, Result>,
+      purpose: string,
+      input: Input,
+      customer?: Customer,
+    ) => {
+      const { provider, account } = await providerOf(deps, attempt);
+      return sendCall(store, { attempt, account, purpose, customer }, callOf(provider), input);
+    };
     const backUrl = `${baseUrl()}/back/${attempt.attemptId}`;
     return {
       start: (leaseSeconds) => gateway.start(attempt, leaseSeconds),
       end: () => gateway.end(attempt),
       record: () => gateway.record(attempt),
-      open: (customer) => send('open', provider.open, { backUrl }, customer),
-      capture: () => send('capture', provider.capture, undefined),
-      close: (seen) => send('close', provider.close, seen),
-      refund: (seen) => send('refund', provider.refund, seen),
+      open: (customer) => send(({ open }) => open, 'open', { backUrl }, customer),
+      capture: () => send(({ capture }) => capture, 'capture', undefined),
+      close: (seen) => send(({ close }) => close, 'close', seen),
+      refund: (seen) => send(({ refund }) => refund, 'refund', seen),
+      async report() {
+        const { provider, account } = await providerOf(deps, attempt);
+        await reportReversals(deps, attempt, await provider.reversals(account, attempt));
+      },
     };
   }
 
@@ -76,7 +88,7 @@ export function createAdvance(deps: AdvanceDeps) {
     try {
       let repeated = 0;
       for (let steps = 0; steps < stepsMax; steps += 1) {
-        const step = await decide(attempt, nowMs, isUnwanted);
+        const step = await decide(attempt, { nowMs, isUnwanted, isNew: attempt.state !== leased.state });
         const isWaiting = 'waitSeconds' in step;
         const changed =
           step.change === undefined && isWaiting

@@ -295,6 +295,7 @@ function depsOf(call: (name: CallName, input: readonly unknown[]) => Promise<nev
     close: sending('close', ({ sessionId }, { is }) => ({ sessionId, is })),
     refund: sending('refund', ({ sessionId }) => ({ sessionId })),
     look: (_account: unknown, attempt: Attempt) => call('look', [attempt]),
+    reversals: async () => ({ refunds: [], disputes: [] }),
     recent: async function* () {},
   } satisfies Partial<Record<keyof Provider, unknown>>;
   return {

@@ -17,6 +17,8 @@ export interface Actions {
   capture(): Promise<void>;
   close(seen: Seen): Promise<void>;
   refund(seen: Extract<Seen, { readonly is: 'captured' }>): Promise<void>;
+  /** Reports the refunds and disputes of the payment to the gateway. */
+  report(): Promise<void>;
 }
 
 /** The facts that a rule can use. */
@@ -25,6 +27,8 @@ export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly seen: Kind;
   readonly act: Actions;
   readonly nowMs: number;
+  /** Whether the attempt came into its state in this run. */
+  readonly isNew: boolean;
   /** Whether the customer wants to pay in another way. */
   readonly isUnwanted: boolean;
   /** Whether the sweep reads a list of the provider's changes, so that single sessions need not be checked. */
@@ -36,10 +40,8 @@ type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step 
 /** The rules of a state that depend on what the provider reports. */
 type RulesBySeen = { readonly [Kind in Seen['is']]: Rule<Extract<Seen, { readonly is: Kind }>> };
 
-/**
- * The rules of a state: one that does not ask the provider, one for each status that the provider may report, or none.
- */
-type Rules = { readonly unseen: Rule<undefined> } | RulesBySeen | Record<string, never>;
+/** The rules of a state: one that does not ask for the attempt's status, or one for each status. */
+type Rules = { readonly unseen: Rule<undefined> } | RulesBySeen;
 
 const minute = 60;
 const hour = 60 * minute;
@@ -151,6 +153,15 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
+/** Reports the refunds and disputes of a payment after a webhook or a list mentioned them. */
+async function report({ attempt: { dueAt }, act, nowMs, isNew }: Situation): Promise<Step> {
+  if (isNew || dueAt === null) return { waitSeconds: null };
+  const secondsLeft = (dueAt.getTime() - nowMs) / 1_000;
+  if (secondsLeft > 0) return { waitSeconds: secondsLeft };
+  await act.report();
+  return { waitSeconds: null };
+}
+
 /** Checks an ended attempt again, because a session could not be closed, or an old message may arrive late. */
 async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): Promise<Step> {
   const isEarly = looks > 0 && (dueAt === null || dueAt.getTime() > nowMs);
@@ -214,9 +225,12 @@ export const life: { readonly [State in AttemptState]: Rules } = {
       await act.refund(seen);
       return { next: 'OWED' };
     },
-    refunded: to('REFUNDED'),
+    async refunded({ act }) {
+      await act.report();
+      return { next: 'REFUNDED' };
+    },
     gone: () => ({ waitSeconds: minute }),
   },
-  RECORDED: {},
-  REFUNDED: {},
+  RECORDED: { unseen: report },
+  REFUNDED: { unseen: report },
 };

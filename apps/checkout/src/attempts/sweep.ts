@@ -1,10 +1,20 @@
-import type { Connection } from '../store/store.ts';
+import type { Connection, DueKind, Store } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
-import { readLists } from './lists.ts';
+import { createListReader } from './lists.ts';
 
 /** The number of due attempts that are continued at the same time. */
 const atOnce = 10;
+
+/** Continues due attempts, as many at once as one run may. */
+export async function continueAttempts(
+  { store, advance }: { readonly store: Pick<Store, 'due'>; readonly advance: Advance },
+  kind: DueKind,
+): Promise<{ readonly isDone: boolean }> {
+  const due = await store.due(atOnce, kind);
+  await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
+  return { isDone: due.length < atOnce };
+}
 
 /** How many days the daily comparison of payments, and the daily reading of refunds and disputes, goes back. */
 const comparedDays = 180;
@@ -31,14 +41,10 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
   };
   return {
     /** Continues due attempts, as many at once as one run may. */
-    async continueDue(): Promise<{ readonly isDone: boolean }> {
-      const due = await store.due(atOnce);
-      await Promise.all(due.map(({ attemptId }) => advance(attemptId)));
-      return { isDone: due.length < atOnce };
-    },
+    continueDue: () => continueAttempts(deps, 'payments'),
 
     /** Makes the attempts due that the providers' lists mention. */
-    readLists: () => readLists(deps, 'recent', store.makeDue),
+    readLists: createListReader(deps, 'recent', store.makeDue),
 
     /** Compares all payments of a connection of the last months, and continues those that were not recorded. */
     async compareNext(signal: AbortSignal): Promise<void> {

@@ -158,8 +158,8 @@ async function storedSecrets(
 }
 
 /**
- * Returns the secrets of a connection after its key, the first secret, was replaced. Secrets that were not entered stay,
- * and so do the others of an earlier connection, whose webhook has a secret of its own.
+ * Returns the secrets of a connection after its key, the first secret, was replaced. Secrets that were not entered
+ * stay, and so do the others of an earlier connection, whose webhook has a secret of its own.
  */
 function keepSecrets(stored: Account['secrets'], entered: Account['secrets'], isCurrent: boolean): Account['secrets'] {
   const given = Object.entries(entered).filter(([, value]) => value !== '');

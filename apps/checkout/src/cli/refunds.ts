@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
-import { startList } from '@order-gateway/runtime/output';
+import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
@@ -15,16 +15,17 @@ export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
 export function addRefundCommands(program: Command, withRefunds: With<RefundDeps>, { print, actor }: Output): void {
   program
     .command('refunds')
-    .description('Lists what a person must give back: refunds of transfers, and transfers that are owed.')
+    .description('Lists what a person must refund: refunds of transfers, and transfers that are owed.')
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withRefunds(async (deps) => {
-        const columns = { SINCE: 29, AMOUNT: 16, REFUND: 20, PAYMENT: 30, 'ORDER TOKEN': 32, ORDER: 0 };
+        const columns = { SINCE: 23, AMOUNT: 16, REFUND: 20, 'ORDER TOKEN': 32, ORDER: 20, PAYMENT: 0 };
         const { printRow, end } = startList(columns, json, print);
         for await (const { creditId: _, currency, ...refund } of refundsByHand(deps)) {
           const { createdAt, refundId, paymentId, orderToken, orderId } = refund;
           const amount = `${formatAmount(refund.amount)} ${currency}`;
-          printRow({ ...refund, amount }, createdAt, amount, refundId, paymentId, orderToken, orderId);
+          const since = displayTime(new Date(createdAt));
+          printRow({ ...refund, amount }, since, amount, refundId, orderToken, orderId, paymentId);
         }
         end('There is no refund for a person to make.');
       }),
@@ -32,7 +33,7 @@ export function addRefundCommands(program: Command, withRefunds: With<RefundDeps
 
   program
     .command('refunded')
-    .description('Records that a person gave back what `payments refunds` lists.')
+    .description('Records that a person refunded what `payments refunds` lists.')
     .argument('<ORDER_TOKEN>', 'its order token')
     .argument('<REFUND>', 'its identifier')
     .option('--failed', 'it failed: the bank returned the money, even if the refund was recorded as made')
@@ -95,7 +96,7 @@ interface RefundByHand {
 async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<RefundByHand> {
   for await (const { amount, ...refund } of gateway.pendingRefunds()) {
     const { orderToken, paymentId, refundId, createdAt, orderId, merchantId, currency } = refund;
-    if (refundId !== undefined && (await store.recorded(orderToken, paymentId)) === undefined)
+    if (refundId !== undefined && (await store.reported(orderToken, paymentId)) === undefined)
       yield {
         createdAt,
         refundId,

@@ -15,6 +15,7 @@ export function hookRoutes(app: FastifyInstance, deps: AdvanceDeps & { readonly 
     const body = request.body instanceof URLSearchParams ? request.body.toString() : String(request.body ?? '');
     const ids = verify(await accountOf(connectionId), request.headers, body);
     if (ids === undefined) return reply.code(400).send();
+    await store.makeReversalsDue(connectionId, ids);
     const noticed = await store.findNoticed(connectionId, ids);
     // The provider sends a webhook again if it gets no response within seconds.
     for (const { attemptId } of noticed)

@@ -1,22 +1,24 @@
 import { fitsMinorUnit } from '@order-gateway/domain/money';
-import { type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
+import { type Advance, type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
 import { unlessRefused } from '../attempts/life.ts';
-import { readLists } from '../attempts/lists.ts';
+import { createListReader } from '../attempts/lists.ts';
+import { createPauses } from '../attempts/pauses.ts';
+import { reportReversals } from '../attempts/report-reversals.ts';
+import { continueAttempts } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
 import type { SeenReversals } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 
-type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'>;
+interface RefundDeps extends Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf' | 'logger'> {
+  readonly advance: Advance;
+}
 
-/** The pause after the first error of a refund. */
-const pauseMsMin = 5_000;
+/** The pauses after errors of a refund double up to the maximum. */
+const pausesMs = { msMin: 5_000, msMax: 600_000 };
 
 /** How often a refund is looked at that the provider has not completed. */
 const lookEveryMs = 60_000;
-
-/** The pauses after errors double up to this one. */
-const pauseMsMax = 600_000;
 
 /**
  * Returns the jobs that make the refunds that merchants request, and report refunds and disputes of the providers. A
@@ -25,17 +27,8 @@ const pauseMsMax = 600_000;
  */
 export function createRefunds(deps: RefundDeps) {
   const { store, gateway, logger } = deps;
-  const pauses = new Map<string, { readonly untilMs: number; readonly pauseMs: number }>();
-
-  /** Reports the refunds and disputes of a payment. The gateway ignores those that it already has. */
-  const report = async ({ orderToken, paymentId }: Attempt, { refunds, disputes }: SeenReversals) => {
-    const payment = { orderToken, paymentId: paymentId ?? '' };
-    const refusals = [
-      ...(await Promise.all(refunds.map((refund) => gateway.recordRefund({ ...payment, ...refund })))),
-      ...(await Promise.all(disputes.map((dispute) => gateway.recordDispute({ ...payment, ...dispute })))),
-    ].filter((refusal) => refusal !== undefined);
-    for (const refusal of refusals) logger.error({ payment_id: paymentId, refusal }, 'a refund was not recorded');
-  };
+  const { paused, fail, succeed, keep } = createPauses(pausesMs);
+  const report = (attempt: Attempt, seen: SeenReversals) => reportReversals(deps, attempt, seen);
 
   /** Reports the results of the refunds and disputes of a payment. */
   const look = async (attempt: Attempt) => {
@@ -63,52 +56,56 @@ export function createRefunds(deps: RefundDeps) {
     await report(attempt, { refunds: [made.value ?? failed], disputes: [] });
   };
 
-  /** Runs work on a recorded payment, unless another process works on it. */
+  /** Runs work on a payment, unless another process works on it. */
   const withLease = async (attemptId: string, work: (attempt: Attempt) => Promise<void>) => {
     const leased = await store.lease(attemptId);
     if (leased === undefined) return;
     try {
       await work(leased);
     } finally {
-      await store.release(leased, { seconds: null, failed: false });
+      await store.release(leased);
+    }
+  };
+
+  /** Makes a refund, or looks at one that was made. A transfer has no attempt: a person returns it. */
+  const advanceRefund = async (key: string, refund: PendingRefund) => {
+    const { orderToken, paymentId, refundId, providerRefundId } = refund;
+    const attempt = await store.reported(orderToken, paymentId);
+    if (attempt === undefined) return;
+    const isMade = refundId === undefined || providerRefundId !== undefined;
+    try {
+      await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
+        withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
+      );
+      succeed(key, isMade ? lookEveryMs : 0);
+    } catch (error) {
+      fail(key);
+      logger.warn({ attempt_id: attempt.attemptId, error: errorCode(error) }, 'a refund waits');
     }
   };
 
   const makePending = async () => {
+    const pending = new Set<string>();
     for await (const refund of gateway.pendingRefunds()) {
-      const { orderToken, paymentId, refundId, providerRefundId } = refund;
-      const key = `${orderToken} ${refundId ?? providerRefundId}`;
-      const pause = pauses.get(key);
-      if ((pause?.untilMs ?? 0) > Date.now()) continue;
-      // A transfer has no attempt: a person returns it.
-      const attempt = await store.recorded(orderToken, paymentId);
-      if (attempt === undefined) continue;
-      try {
-        const isMade = refundId === undefined || providerRefundId !== undefined;
-        await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
-          withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
-        );
-        pauses.set(key, { pauseMs: pauseMsMin / 2, untilMs: Date.now() + (isMade ? lookEveryMs : 0) });
-      } catch (error) {
-        const pauseMs = Math.min((pause?.pauseMs ?? pauseMsMin / 2) * 2, pauseMsMax);
-        pauses.set(key, { pauseMs, untilMs: Date.now() + pauseMs });
-        logger.warn({ attempt_id: attempt.attemptId, error: errorCode(error) }, 'a refund waits');
-      }
+      const key = `${refund.orderToken} ${refund.refundId ?? refund.providerRefundId}`;
+      pending.add(key);
+      if (!paused().has(key)) await advanceRefund(key, refund);
     }
+    keep(pending);
   };
 
-  /** Reports the refunds and disputes of payments. One that fails does not keep the others from being reported. */
-  const lookAt = async (connectionId: string, paymentIds: readonly string[]) => {
-    const failures: unknown[] = [];
-    for (const attempt of await store.findNoticed(connectionId, paymentIds))
-      if (attempt.paymentId !== null) await look(attempt).catch((error: unknown) => failures.push(error));
-    if (failures.length > 0) throw failures[0];
-  };
+  const readReversed = createListReader(deps, 'reversed', store.makeReversalsDue);
 
   return {
     /** Makes the refunds that merchants requested, and reports the results. */
     makePending,
-    /** Reports the refunds and disputes that the providers list, such as those that were made at the provider. */
-    reportListed: () => readLists(deps, 'reversed', lookAt),
+    /**
+     * Reports the refunds and disputes of the payments that the providers' lists or webhooks mention, such as those
+     * that were made at the provider.
+     */
+    async reportListed() {
+      await readReversed();
+      return continueAttempts(deps, 'reversals');
+    },
   };
 }

@@ -43,6 +43,9 @@ export type AttemptState = (typeof attemptStates)[number];
  */
 export const unfinishedStates = ['NEW', 'OPEN', 'CLAIMED', 'VOIDING', 'ENDING', 'CAPTURED'] as const;
 
+/** The states of a payment that paid its order, or was refunded. Only its refunds and disputes can still change. */
+export const decidedStates = ['RECORDED', 'REFUNDED'] as const;
+
 const isUnfinished = (state: unknown): SQL =>
   sql`${state} in (${sql.raw(unfinishedStates.map((name) => `'${name}'`).join(', '))})`;
 

@@ -12,13 +12,23 @@ import {
   isNull,
   lte,
   ne,
+  notInArray,
   or,
   type SQL,
   type SQLWrapper,
   sql,
 } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import { type Attempt, attempts, auditLog, calls, connections, demoPayments, unfinishedStates } from './schema.ts';
+import {
+  type Attempt,
+  attempts,
+  auditLog,
+  calls,
+  connections,
+  decidedStates,
+  demoPayments,
+  unfinishedStates,
+} from './schema.ts';
 
 export type { Attempt } from './schema.ts';
 
@@ -36,6 +46,9 @@ export type List = keyof typeof marks;
 
 /** The columns with the times up to which the lists were read. */
 const marks = { recent: 'listedUntil', reversed: 'reversedUntil' } as const;
+
+/** Whether due attempts are payments in progress, or payments whose refunds and disputes must be reported. */
+export type DueKind = 'payments' | 'reversals';
 
 /** Changes of an attempt. */
 export type AttemptChange = Partial<Omit<Attempt, 'attemptId'>>;
@@ -109,11 +122,15 @@ function findAttempts({ run, first }: Run) {
     /** Returns an attempt. */
     find: (attemptId: string) => first(select(eq(attempts.attemptId, attemptId))),
 
-    /** Returns the attempt whose payment paid an order. */
-    recorded: (orderToken: string, paymentId: string) =>
+    /** Returns the attempt with a payment that was reported to the gateway, whether or not it paid the order. */
+    reported: (orderToken: string, paymentId: string) =>
       first(
         select(
-          and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId), eq(attempts.state, 'RECORDED')),
+          and(
+            eq(attempts.orderToken, orderToken),
+            eq(attempts.paymentId, paymentId),
+            inArray(attempts.state, ['RECORDED', 'OWED', 'REFUNDED']),
+          ),
         ),
       ),
 
@@ -193,19 +210,22 @@ function changeAttempts({ run, first }: Run) {
 
     /**
      * Ends the lease, and makes the attempt due again after a number of seconds; `null` for never. `failed` counts a
-     * further failure in a row. Has no effect once the lease has expired and another process has it.
+     * further failure in a row. Has no effect once the lease has expired and another process has it. Without `wait`,
+     * nothing else changes.
      */
     release: (
       { attemptId, leasedUntil }: Attempt,
-      { seconds, failed }: { readonly seconds: number | null; readonly failed: boolean },
+      wait?: { readonly seconds: number | null; readonly failed: boolean },
     ) =>
       run((db) =>
         db
           .update(attempts)
           .set({
             leasedUntil: null,
-            dueAt: seconds === null ? null : inSeconds(seconds),
-            failures: failed ? sql`${attempts.failures} + 1` : 0,
+            ...(wait && {
+              dueAt: wait.seconds === null ? null : inSeconds(wait.seconds),
+              failures: wait.failed ? sql`${attempts.failures} + 1` : 0,
+            }),
           })
           .where(and(eq(attempts.attemptId, attemptId), eq(attempts.leasedUntil, leasedUntil ?? new Date(0)))),
       ),
@@ -274,7 +294,7 @@ function scheduleWork({ run }: Run) {
      * Returns the ids of attempts that are due and that no process works on. The accounts take turns, so that a busy
      * account does not delay another one.
      */
-    due: (limit: number) =>
+    due: (limit: number, kind: DueKind = 'payments') =>
       run((db) =>
         db
           .select({ attemptId: attempts.attemptId })
@@ -283,6 +303,7 @@ function scheduleWork({ run }: Run) {
             and(
               lte(attempts.dueAt, sql`now()`),
               or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
+              (kind === 'payments' ? notInArray : inArray)(attempts.state, [...decidedStates]),
             ),
           )
           .orderBy(
@@ -302,6 +323,22 @@ function scheduleWork({ run }: Run) {
           .update(attempts)
           .set({ dueAt: sql`now()` })
           .where(and(isNoticed(connectionId, ids), gt(attempts.dueAt, sql`now()`), ne(attempts.state, 'ENDED'))),
+      ),
+
+    /** Makes the payments due whose refunds or disputes a webhook or a provider's list mentions. */
+    makeReversalsDue: (connectionId: string, ids: readonly string[]) =>
+      run((db) =>
+        db
+          .update(attempts)
+          .set({ dueAt: sql`now()` })
+          .where(
+            and(
+              isNoticed(connectionId, ids),
+              inArray(attempts.state, [...decidedStates]),
+              // A payment that could not be reported keeps its pause.
+              isNull(attempts.dueAt),
+            ),
+          ),
       ),
 
     /**
@@ -325,9 +362,10 @@ function scheduleWork({ run }: Run) {
 
     /**
      * Returns the connections whose list was not read for a minute, each with the time up to which it was read, and
-     * marks them as read up to now. Refunds and disputes change even long after a merchant disconnected.
+     * marks them as read up to now. Refunds and disputes change after a merchant disconnected, too. Those that
+     * are `paused` are left out.
      */
-    takeLists: (list: List) =>
+    takeLists: (list: List, paused: readonly string[] = []) =>
       run(async (db) => {
         const mark = sql.identifier(connections[marks[list]].name);
         const isUsed = sql`disconnected_at is null or exists (
@@ -338,6 +376,7 @@ function scheduleWork({ run }: Run) {
           with due as (
             select connection_id, ${mark} as read_until from ${connections}
             where ${mark} < now() - interval '1 minute' and (${list === 'reversed' ? sql`true` : isUsed})
+              and connection_id <> all(${arrayLiteral(paused, (id) => id)}::text[])
             for update skip locked
           )
           update ${connections} set ${mark} = now() from due

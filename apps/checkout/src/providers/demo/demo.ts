@@ -80,7 +80,13 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
         return { refundId, providerRefundId, status: 'SUCCEEDED', amount: BigInt(amount ?? 0) as AmountHundredths };
       },
     },
-    reversals: async () => ({ refunds: [], disputes: [] }),
+    async reversals(_account, { attemptId }) {
+      const payment = await store.findDemoPayment(attemptId);
+      if (payment?.state !== 'refunded') return { refunds: [], disputes: [] };
+      const amount = payment.amountHundredths as AmountHundredths;
+      const refund = { providerRefundId: `demo_refund_${attemptId}`, status: 'SUCCEEDED', amount } as const;
+      return { refunds: [refund], disputes: [] };
+    },
     async look(_account, { attemptId }) {
       const payment = await store.findDemoPayment(attemptId);
       if (payment === undefined) return { is: 'gone', reason: 'not_opened' };
