@@ -130,13 +130,15 @@ export function paymentsCommands(
       }),
   );
 
-  accountCommand('disconnect', 'Prevents new payments. The key is kept until open payments have ended.').action(
-    (merchantId: string, name: string) =>
-      withPayments(async ({ store }) => {
-        const { connectionId, account } = await currentOf(store, merchantId, name);
-        await store.disconnect(connectionId, actor);
-        print(`Disconnected ${merchantId} from ${name} account ${account}.`);
-      }),
+  accountCommand(
+    'disconnect',
+    'Prevents new payments. The key stays stored for open payments, refunds and disputes.',
+  ).action((merchantId: string, name: string) =>
+    withPayments(async ({ store }) => {
+      const { connectionId, account } = await currentOf(store, merchantId, name);
+      await store.disconnect(connectionId, actor);
+      print(`Disconnected ${merchantId} from ${name} account ${account}.`);
+    }),
   );
 
   addRecordCommands(program, withPayments, { print, actor });
