@@ -1,5 +1,5 @@
 import type { ConsoleRole } from '@order-gateway/domain/accounts';
-import { expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import type { RunningGateway } from './running-gateway.ts';
 
 type Shop = Pick<RunningGateway, 'url' | 'accounts' | 'credentials'>;
@@ -50,6 +50,22 @@ export async function signIn(shop: Shop, user?: Parameters<typeof newSignInLink>
         headers: { cookie, ...headers },
       }),
   };
+}
+
+type Visitor = Awaited<ReturnType<typeof signIn>>;
+
+/**
+ * Signs in a person who manages the gateway's merchant, a clerk who only reads, and a person of another merchant,
+ * before the tests of the file.
+ */
+export function useVisitors(gateway: RunningGateway) {
+  const [visitor, clerk, otherVisitor] = [{} as Visitor, {} as Visitor, {} as Visitor];
+  beforeAll(async () => {
+    Object.assign(visitor, await signIn(gateway));
+    Object.assign(clerk, await signIn(gateway, { name: 'Bob', role: 'read' }));
+    Object.assign(otherVisitor, await signIn(await gateway.newMerchant('Other Shop')));
+  });
+  return { visitor, clerk, otherVisitor };
 }
 
 /** Returns the name and value of the cookie that a response sets, as `name=value`. */

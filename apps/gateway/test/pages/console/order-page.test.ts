@@ -1,21 +1,14 @@
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { OrderRecord } from '../../../src/operations/orders.ts';
-import { auditLogOf, signIn } from '../../helpers/console-visitor.ts';
+import { auditLogOf, signIn, useVisitors } from '../../helpers/console-visitor.ts';
 import { useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment } from '../../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com' });
 
-let visitor: Awaited<ReturnType<typeof signIn>>;
-let clerk: typeof visitor;
-let otherVisitor: typeof visitor;
-beforeAll(async () => {
-  visitor = await signIn(gateway);
-  clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  otherVisitor = await signIn(await gateway.newMerchant());
-});
+const { visitor, clerk, otherVisitor } = useVisitors(gateway);
 
 const newOrder = (overrides: Record<string, unknown> = {}) =>
   createOrder(gateway, `console-${Math.random()}`, overrides);

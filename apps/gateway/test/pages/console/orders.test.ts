@@ -1,26 +1,15 @@
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
-import { beforeAll, describe, expect, test } from 'vitest';
-import type { OrderRecord } from '../../../src/operations/orders.ts';
-import { signIn } from '../../helpers/console-visitor.ts';
+import { describe, expect, test } from 'vitest';
+import { signIn, useVisitors } from '../../helpers/console-visitor.ts';
 import { runGateway, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, createOrder, postPayment } from '../../helpers/send-order.ts';
 
 const gateway = useGateway({ hasConsole: true, baseUrl: 'https://pay.example.com' });
 
-let visitor: Awaited<ReturnType<typeof signIn>>;
-let clerk: typeof visitor;
-let otherVisitor: typeof visitor;
-beforeAll(async () => {
-  visitor = await signIn(gateway);
-  clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  otherVisitor = await signIn(await gateway.newMerchant());
-});
+const { visitor, clerk, otherVisitor } = useVisitors(gateway);
 
 const newOrder = (overrides: Record<string, unknown> = {}) =>
   createOrder(gateway, `console-${Math.random()}`, overrides);
-
-const findOrder = async (orderId: string): Promise<OrderRecord> =>
-  (await callJson(gateway, 'GET', `/order/${encodeURIComponent(orderId)}`)).body;
 
 describe('the list', () => {
   test('shows the newest orders first, with filters and pages', async () => {
@@ -129,7 +118,7 @@ test('a merchant cannot see or change the orders of another merchant', async () 
   const [, cursor = ''] = /cursor=([^"&]+)"/.exec((await visitor.get('/orders')).text) ?? [];
   expect(cursor).not.toBe('');
   expect((await otherVisitor.get(`/orders?cursor=${cursor}`)).status).toBe(400);
-  expect((await findOrder(order.order_id)).order_status).toBe('UN_PAID');
+  expect((await callJson(gateway, 'GET', `/order/${order.order_id}`)).body.order_status).toBe('UN_PAID');
 });
 
 test('no redirect leads to another site', async () => {

@@ -1,18 +1,11 @@
-import { beforeAll, expect, test } from 'vitest';
-import { auditLogOf, signIn } from '../../helpers/console-visitor.ts';
+import { expect, test } from 'vitest';
+import { auditLogOf, signIn, useVisitors } from '../../helpers/console-visitor.ts';
 import { giveSigningSecret, runGateway, useGateway } from '../../helpers/running-gateway.ts';
 import { callJson, cancelNewOrder } from '../../helpers/send-order.ts';
 import { runWebhookReceiver } from '../../helpers/webhook-receiver.ts';
 
 const gateway = useGateway({ hasConsole: true });
-let visitor: Awaited<ReturnType<typeof signIn>>;
-let clerk: typeof visitor;
-let otherVisitor: typeof visitor;
-beforeAll(async () => {
-  visitor = await signIn(gateway);
-  clerk = await signIn(gateway, { name: 'Bob', role: 'read' });
-  otherVisitor = await signIn(await gateway.newMerchant('Other Shop'));
-});
+const { visitor, clerk, otherVisitor } = useVisitors(gateway);
 
 const endpoints = async () => (await callJson(gateway, 'GET', '/webhook_endpoints')).body.endpoints;
 
