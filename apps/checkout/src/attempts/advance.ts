@@ -72,10 +72,7 @@ export function createAdvance(deps: AdvanceDeps) {
       capture: () => send(({ capture }) => capture, 'capture', undefined),
       close: (seen) => send(({ close }) => close, 'close', seen),
       refund: (seen) => send(({ refund }) => refund, 'refund', seen),
-      async report() {
-        const { provider, account } = await providerOf(deps, attempt);
-        await reportReversals(deps, attempt, await provider.reversals(account, attempt));
-      },
+      report: () => lookAtReversals(deps, attempt),
     };
   }
 
@@ -130,6 +127,15 @@ export async function providerOf(
   const provider = providers.get(name);
   if (provider === undefined) throw new Error(`there is no provider ${name}`);
   return { provider, account: connectionId === null ? undefined : await accountOf(connectionId) };
+}
+
+/** Reports the refunds and disputes that the provider has of a payment. */
+export async function lookAtReversals(
+  deps: Pick<AdvanceDeps, 'providers' | 'accountOf' | 'gateway' | 'logger'>,
+  attempt: Attempt,
+): Promise<void> {
+  const { provider, account } = await providerOf(deps, attempt);
+  await reportReversals(deps, attempt, await provider.reversals(account, attempt));
 }
 
 /** Stores a call of a provider with its idempotency key, then sends it. */

@@ -1,5 +1,12 @@
 import { fitsMinorUnit } from '@order-gateway/domain/money';
-import { type Advance, type AdvanceDeps, errorCode, providerOf, sendCall } from '../attempts/advance.ts';
+import {
+  type Advance,
+  type AdvanceDeps,
+  errorCode,
+  lookAtReversals,
+  providerOf,
+  sendCall,
+} from '../attempts/advance.ts';
 import { unlessRefused } from '../attempts/life.ts';
 import { createListReader } from '../attempts/lists.ts';
 import { createPauses } from '../attempts/pauses.ts';
@@ -29,12 +36,6 @@ export function createRefunds(deps: RefundDeps) {
   const { store, gateway, logger } = deps;
   const { paused, fail, succeed, keep } = createPauses(pausesMs);
   const report = (attempt: Attempt, seen: SeenReversals) => reportReversals(deps, attempt, seen);
-
-  /** Reports the results of the refunds and disputes of a payment. */
-  const look = async (attempt: Attempt) => {
-    const { provider, account } = await providerOf(deps, attempt);
-    await report(attempt, await provider.reversals(account, attempt));
-  };
 
   /** Makes a refund unless the provider has it, and reports the result. */
   const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
@@ -75,7 +76,7 @@ export function createRefunds(deps: RefundDeps) {
     const isMade = refundId === undefined || providerRefundId !== undefined;
     try {
       await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
-        withLease(attempt.attemptId, (leased) => (isMade ? look(leased) : make(leased, refund))),
+        withLease(attempt.attemptId, (leased) => (isMade ? lookAtReversals(deps, leased) : make(leased, refund))),
       );
       succeed(key, isMade ? lookEveryMs : 0);
     } catch (error) {
@@ -86,10 +87,11 @@ export function createRefunds(deps: RefundDeps) {
 
   const makePending = async () => {
     const pending = new Set<string>();
+    const pausedBefore = paused();
     for await (const refund of gateway.pendingRefunds()) {
       const key = `${refund.orderToken} ${refund.refundId ?? refund.providerRefundId}`;
       pending.add(key);
-      if (!paused().has(key)) await advanceRefund(key, refund);
+      if (!pausedBefore.has(key)) await advanceRefund(key, refund);
     }
     keep(pending);
   };

@@ -289,6 +289,8 @@ function changeAttempts({ run, first }: Run) {
 
 /** Returns the attempts that are due, and for how long they have been due. */
 function scheduleWork({ run }: Run) {
+  const setDue = (condition: SQL | undefined) =>
+    run((db) => db.update(attempts).set({ dueAt: sql`now()` }).where(condition));
   return {
     /**
      * Returns the ids of attempts that are due and that no process works on. The accounts take turns, so that a busy
@@ -318,28 +320,14 @@ function scheduleWork({ run }: Run) {
      * attempt that ended keeps the time of its next look, because lists repeat old changes.
      */
     makeDue: (connectionId: string, ids: readonly string[]) =>
-      run((db) =>
-        db
-          .update(attempts)
-          .set({ dueAt: sql`now()` })
-          .where(and(isNoticed(connectionId, ids), gt(attempts.dueAt, sql`now()`), ne(attempts.state, 'ENDED'))),
-      ),
+      setDue(and(isNoticed(connectionId, ids), gt(attempts.dueAt, sql`now()`), ne(attempts.state, 'ENDED'))),
 
-    /** Makes the payments due whose refunds or disputes a webhook or a provider's list mentions. */
+    /**
+     * Makes the payments due whose refunds or disputes a webhook or a provider's list mentions. A payment that could
+     * not be reported keeps its pause.
+     */
     makeReversalsDue: (connectionId: string, ids: readonly string[]) =>
-      run((db) =>
-        db
-          .update(attempts)
-          .set({ dueAt: sql`now()` })
-          .where(
-            and(
-              isNoticed(connectionId, ids),
-              inArray(attempts.state, [...decidedStates]),
-              // A payment that could not be reported keeps its pause.
-              isNull(attempts.dueAt),
-            ),
-          ),
-      ),
+      setDue(and(isNoticed(connectionId, ids), inArray(attempts.state, [...decidedStates]), isNull(attempts.dueAt))),
 
     /**
      * Returns the age of the oldest payment in progress, how many payments must be refunded, and when the first
