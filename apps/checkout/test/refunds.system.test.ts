@@ -116,7 +116,7 @@ test('what happened at the provider while no checkout could read it for two days
   await stripe.refundByHand(intent.id, 300);
   Object.assign(stripe.events.at(-1) ?? {}, { created: twoDaysAgo / 1_000 });
   await world.store.resetList(attempt?.connectionId ?? '', 'reversed', new Date(twoDaysAgo));
-  // The list of attempts was read meanwhile, and reading that of refunds fails first.
+  // The list of attempts was read in that time, and the first read of the list of refunds fails.
   stripe.misbehave('GET /v1/events', '500', '500');
   await expectReversals('outage', { refunds: [{ status: 'SUCCEEDED', amount: 3 }] });
 });
@@ -129,7 +129,7 @@ test('a payment whose refunds cannot be read does not keep those of others from 
   Object.assign(made ?? {}, { amount: 1.5 });
   await stripe.refundByHand(intent.id, 200);
   await expectReversals('readable', { refunds: [{ amount: 2 }] });
-  // The payment is looked at again after growing pauses, and the list goes on.
+  // The payment is looked at again after growing pauses, and the list is read further.
   const { attemptId = '', connectionId = '' } = unreadable.attempt ?? {};
   await expect.poll(async () => (await world.store.find(attemptId))?.failures).toBeGreaterThan(0);
   const readUntil = (await world.store.findConnection(`${connectionId}`))?.reversedUntil.getTime() ?? 0;
