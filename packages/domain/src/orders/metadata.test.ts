@@ -36,6 +36,13 @@ describe('parseMetadata', () => {
     expect(JSON.stringify(parseMetadata(value))).not.toContain('a b');
   });
 
+  it('accepts 8,192 bytes of UTF-8 in keys and values, and not a byte more', () => {
+    const values = Array.from({ length: 16 }, (_, i) => [`k${i.toString(16)}`, 'é'.repeat(255)] as const);
+    const longest = Object.fromEntries(values);
+    expect(errorsOf(longest)).toStrictEqual([]);
+    expect(errorsOf({ ...longest, k0: `${longest.k0}x` })).toStrictEqual(['metadata too_long']);
+  });
+
   it.each(['text', 1, true, ['a']])('rejects %j', (value) => {
     expect(errorsOf(value)).toStrictEqual(['metadata wrong_type']);
   });

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { AccountId } from '../accounts/account.ts';
 import { type EventPosition, parseEventList } from '../events/index.ts';
+import { parseOrderList } from '../orders/parse-order-list.ts';
+import { parseRefundList } from '../payments/parse-refund.ts';
 import { parseDeliveryList } from '../webhooks/index.ts';
 import type { FieldError } from './field-rules.ts';
 import { type ListInput, parseCompleteList, readLimit, readTime } from './list-parameters.ts';
@@ -10,12 +12,14 @@ const eventId = `evt_${'0a'.repeat(16)}`;
 
 /** The parsers of the lists with cursors. */
 const parsers = {
-  events: (input: ListInput) => parseEventList(merchantId, input),
-  deliveries: (input: ListInput) => parseDeliveryList(merchantId, 'we_1', input),
+  events: (input: ListInput, id = merchantId) => parseEventList(id, input),
+  deliveries: (input: ListInput, id = merchantId) => parseDeliveryList(id, 'we_1', input),
+  orders: (input: ListInput, id = merchantId) => parseOrderList(id, input),
+  refunds: (input: ListInput, id = merchantId) => parseRefundList(id, input),
 };
 
 /** Sends back the cursor of the page after a position. Returns the position that is read from it, or the errors. */
-function positionAfter(list: keyof typeof parsers, position: EventPosition, input: ListInput = {}) {
+function positionAfter(list: 'events' | 'deliveries', position: EventPosition, input: ListInput = {}) {
   const first = parsers[list](input);
   if (!first.ok) return first.failure;
   const next = parsers[list]({ ...input, cursor: first.value.cursorAfter(position) });
@@ -48,6 +52,18 @@ test.each([
 ] as const)('a cursor of %s cannot hold %o', (list, position) => {
   expect(positionAfter(list, position)).toEqual(['cursor bad_format']);
 });
+
+test.each(['events', 'deliveries', 'orders', 'refunds'] as const)(
+  'a list of %s accepts only cursors of its account',
+  (list) => {
+    const first = parsers[list]({});
+    const cursor = first.ok ? first.value.cursorAfter({ position: 1, eventId, createdAtMs: 1, serviceOrderId: 1 }) : '';
+    expect(parsers[list]({ cursor })).toMatchObject({ ok: true });
+    expect(parsers[list]({ cursor }, 2 as AccountId)).toMatchObject({
+      failure: { errors: [{ field: 'cursor', code: 'bad_format' }] },
+    });
+  },
+);
 
 test('a list of deliveries continues after its cursor, which another endpoint, status or list rejects', () => {
   expect(positionAfter('deliveries', { position: 1, eventId }, { status: 'failed', order_id: 'A-1' })).toBe(eventId);

@@ -93,21 +93,19 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
    * Performs the steps of a use case: reads, decides and changes. Starts again after a conflict. Returns the kind of
    * the outcome or the code of the error.
    */
-  const act = async (order: Order, action: OrderAction): Promise<string> => {
-    const decided = await decideNow(order, action);
-    if (!decided.ok) return decided.failure.kind;
-    if (decided.value.kind === 'replayed') return 'replayed';
-    if (decided.value.kind === 'refuse') {
+  const act = (order: Order, action: OrderAction): Promise<string> =>
+    untilNoConflict(async () => {
+      const decided = await decideNow(order, action);
+      if (!decided.ok) return decided.failure.kind;
+      if (decided.value.kind === 'replayed') return 'replayed';
+      if (decided.value.kind === 'change') return (await opened().store.change(decided.value.change, timeoutMs)).kind;
       const { refusal } = decided.value;
       const { kind } = await opened().store.refusePayment(refusal, timeoutMs);
-      return kind === 'conflict' ? act(order, action) : kind === 'changed' ? refusal.payment.code : kind;
-    }
-    const { kind } = await opened().store.change(decided.value.change, timeoutMs);
-    return kind === 'conflict' ? act(order, action) : kind;
-  };
+      return kind === 'changed' ? refusal.payment.code : kind;
+    });
 
   /** Performs the steps of a use case that changes refunds or disputes, as {@link act} does. */
-  const reverse = async (
+  const reverse = (
     order: Order,
     paymentId: string,
     decideOn: (
@@ -115,14 +113,14 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
       refused: RefusedPayment | null,
       nowMs: number,
     ) => Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>,
-  ): Promise<string> => {
-    const found = await findForPayment(order, paymentOf(order, paymentId));
-    const decided = decideOn(found.order, found.refused, Math.max(found.nowMs, sampleNowMs));
-    if (!decided.ok) return decided.failure.kind;
-    if (decided.value.kind !== 'reverse') return decided.value.kind;
-    const { kind } = await opened().store.changeReversals(decided.value.change, timeoutMs);
-    return kind === 'conflict' ? reverse(order, paymentId, decideOn) : kind;
-  };
+  ): Promise<string> =>
+    untilNoConflict(async () => {
+      const found = await findForPayment(order, paymentOf(order, paymentId));
+      const decided = decideOn(found.order, found.refused, Math.max(found.nowMs, sampleNowMs));
+      if (!decided.ok) return decided.failure.kind;
+      if (decided.value.kind !== 'reverse') return decided.value.kind;
+      return (await opened().store.changeReversals(decided.value.change, timeoutMs)).kind;
+    });
 
   const eventsOf = async ({ merchantId }: Order): Promise<string[]> => {
     const page = await opened().store.listEvents(merchantId, { limit: 100 }, timeoutMs);
@@ -141,13 +139,13 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
   const newMerchant = async () => (await opened().merchantIds())[0];
 
   /** Performs the steps of StartPayment. Returns the kind of the outcome or the code of the error. */
-  const start = async (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> => {
-    const attempt = attemptOf(order, attemptId);
-    const failure = startFailure(await find(order), attempt, Date.now());
-    if (failure !== undefined) return failure.kind;
-    const { kind } = await opened().store.startPayment(order, attempt, leaseSeconds, timeoutMs);
-    return kind === 'conflict' ? start(order, attemptId, leaseSeconds) : kind;
-  };
+  const start = (order: Order, attemptId: string, leaseSeconds = 900): Promise<string> =>
+    untilNoConflict(async () => {
+      const attempt = attemptOf(order, attemptId);
+      const failure = startFailure(await find(order), attempt, Date.now());
+      if (failure !== undefined) return failure.kind;
+      return (await opened().store.startPayment(order, attempt, leaseSeconds, timeoutMs)).kind;
+    });
 
   const end = async (order: Order, attemptId: string) =>
     opened().store.endPayment(await find(order), attemptOf(order, attemptId), timeoutMs);
@@ -167,6 +165,18 @@ export function orderStoreSteps(opened: () => OpenedOrderStore) {
     eventsOf,
     expectEvents,
   };
+}
+
+/** More conflicts than the suite's concurrent changes can cause. */
+const conflictsMax = 1_000;
+
+/** Repeats the steps of a use case while they conflict. Steps that always conflict fail, and do not run forever. */
+async function untilNoConflict(steps: () => Promise<string>): Promise<string> {
+  for (let count = 0; count < conflictsMax; count += 1) {
+    const outcome = await steps();
+    if (outcome !== 'conflict') return outcome;
+  }
+  throw new Error('the decision and the store contradict each other');
 }
 
 export type OrderStoreSteps = ReturnType<typeof orderStoreSteps>;
