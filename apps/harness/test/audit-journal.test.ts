@@ -18,6 +18,7 @@ import { createMerchant, openAccountDirectory } from '@order-gateway/postgres/ac
 import { openOrderStore, type PostgresOrderStore } from '@order-gateway/postgres/order-store';
 import { scanEvents } from '@order-gateway/postgres/orders/operators';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
@@ -42,7 +43,7 @@ let drop = () => Promise.resolve();
 beforeAll(async () => {
   const database = await createMigratedDatabase();
   ({ url, drop } = database);
-  const directory = openAccountDirectory({ url });
+  const directory = openAccountDirectory({ url, patience: testPatience });
   const account = async (name: string, kind?: 'checkout'): Promise<Account> => {
     const { clientId } = await createMerchant(url, name, kind);
     const lookup = await directory.findAccount(clientId);
@@ -52,7 +53,7 @@ beforeAll(async () => {
   merchants = [await account('First'), await account('Second')];
   checkouts = [await account('A', 'checkout'), await account('B', 'checkout'), await account('C', 'checkout')];
   await directory.close();
-  store = openOrderStore({ url });
+  store = openOrderStore({ url, patience: testPatience });
 });
 
 afterAll(async () => {

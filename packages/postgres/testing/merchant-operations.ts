@@ -4,6 +4,7 @@ import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
 import { openWebhookEndpoints } from '../src/webhooks/webhook-endpoints.ts';
 import { createMerchantId, createOrder } from './contract-store.ts';
+import { testPatience } from './patience.ts';
 import type { RecordedRun } from './recording-proxy.ts';
 
 const enoughMs = 20_000;
@@ -20,7 +21,7 @@ export function isOfMerchant({ text }: RecordedRun): boolean {
 export async function doMerchantOperations(url: string, sql: postgres.Sql, isDistributed: boolean): Promise<void> {
   const merchantId = await createMerchantId(sql);
   const checkoutId = await createMerchantId(sql);
-  const store = openOrderStore({ url, isDistributed });
+  const store = openOrderStore({ url, isDistributed, patience: testPatience });
   const endpoints = openWebhookEndpoints({ url });
   const done = async (outcome: PromiseLike<{ readonly kind: string }>) => {
     const { kind } = await outcome;

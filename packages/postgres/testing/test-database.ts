@@ -2,12 +2,20 @@ import type { TestDatabase } from '@order-gateway/dev-postgres/testing';
 import postgres from 'postgres';
 import { afterAll, beforeAll } from 'vitest';
 import { createMigratedDatabase } from './migrated-database.ts';
+import { testPatience } from './patience.ts';
+
+interface OpenedTestDatabase {
+  readonly url: string;
+  /** For stores in tests that are not about time limits. */
+  readonly options: { readonly url: string; readonly patience: number };
+  readonly sql: postgres.Sql;
+}
 
 /**
  * Provides a migrated database for the tests of one file, with two connections. It exists from before the first test
  * until after the last.
  */
-export function useTestDatabase(create = createMigratedDatabase): { readonly url: string; readonly sql: postgres.Sql } {
+export function useTestDatabase(create = createMigratedDatabase): OpenedTestDatabase {
   let database: TestDatabase | undefined;
   let sql: postgres.Sql | undefined;
   beforeAll(async () => {
@@ -25,6 +33,9 @@ export function useTestDatabase(create = createMigratedDatabase): { readonly url
   return {
     get url() {
       return opened(database).url;
+    },
+    get options() {
+      return { url: opened(database).url, patience: testPatience };
     },
     get sql() {
       return opened(sql);

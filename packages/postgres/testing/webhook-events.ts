@@ -2,13 +2,14 @@ import type { AccountId } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import type postgres from 'postgres';
 import { openOrderStore } from '../src/order-store.ts';
+import { testPatience } from './patience.ts';
 
 /** Creates merchants, each with one cancelled order. */
 export async function createMerchantsWithOrder(url: string, sql: postgres.Sql, count: number): Promise<AccountId[]> {
   const rows = await sql`insert into accounts (name, client_id)
     select 'Shop', 'app_' || substr(md5(random()::text), 1, 24) from generate_series(1, ${count}) returning id::int`;
   const merchantIds = rows.map(({ id }) => id as AccountId);
-  const store = openOrderStore({ url });
+  const store = openOrderStore({ url, patience: testPatience });
   try {
     await Promise.all(merchantIds.map((merchantId) => store.create(sampleOrder(merchantId), 20_000)));
   } finally {

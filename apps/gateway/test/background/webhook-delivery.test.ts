@@ -31,7 +31,7 @@ const secrets = createSigningSecrets([new Uint8Array(32).fill(9)]);
 function startDelivery(
   retryPause: typeof retryPauseSeconds = () => 0,
   timeoutMs = webhookLimits.attemptTimeoutMs,
-  deliveries = openWebhookDeliveries({ url: database.url }),
+  deliveries = openWebhookDeliveries(database.options),
 ) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
@@ -155,7 +155,7 @@ test('a delivery succeeds with a later attempt if earlier ones fail', async () =
 test('claims that fail are logged once, and webhooks are sent as soon as claims succeed again', async () => {
   const { merchantId, receiver } = await newMerchant();
   const eventId = await storeEvent(merchantId);
-  const deliveries = openWebhookDeliveries({ url: database.url });
+  const deliveries = openWebhookDeliveries(database.options);
   let claims = 0;
   const claim: typeof deliveries.claim = async (filter) => {
     claims += 1;

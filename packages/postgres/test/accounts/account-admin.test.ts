@@ -77,7 +77,7 @@ test("another merchant's secret is unknown", async () => {
 
 test('orders are created while a secret is being added to their merchant', async () => {
   const { clientId } = await newAccount();
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   onTestFinished(() => store.close());
   const [merchant] = await database.sql`select id::int from accounts where client_id = ${clientId}`;
   const order = sampleOrder(merchant?.id as AccountId, { order_id: 'after' });

@@ -10,7 +10,7 @@ let accounts: AccountAdmin;
 let directory: ReturnType<typeof openAccountDirectory>;
 beforeAll(() => {
   accounts = openAccountAdmin({ url: database.url });
-  directory = openAccountDirectory({ url: database.url });
+  directory = openAccountDirectory(database.options);
 });
 afterAll(() => Promise.all([accounts?.close(), directory?.close()]));
 

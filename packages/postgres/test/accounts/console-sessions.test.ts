@@ -13,9 +13,9 @@ let accounts: AccountAdmin;
 let management: ReturnType<typeof openMerchantManagement>;
 
 beforeAll(() => {
-  sessions = openConsoleSessions({ url: database.url });
+  sessions = openConsoleSessions(database.options);
   accounts = openAccountAdmin({ url: database.url });
-  management = openMerchantManagement({ url: database.url });
+  management = openMerchantManagement(database.options);
 });
 afterAll(() => Promise.all([sessions?.close(), accounts?.close(), management?.close()]));
 

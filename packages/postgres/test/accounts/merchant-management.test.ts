@@ -10,7 +10,7 @@ let management: ReturnType<typeof openMerchantManagement>;
 let accounts: AccountAdmin;
 
 beforeAll(() => {
-  management = openMerchantManagement({ url: database.url });
+  management = openMerchantManagement(database.options);
   accounts = openAccountAdmin({ url: database.url });
 });
 afterAll(() => Promise.all([management?.close(), accounts?.close()]));

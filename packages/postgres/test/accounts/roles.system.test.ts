@@ -14,6 +14,7 @@ import { listRefusedPayments } from '../../src/orders/operators/refused-payments
 import { openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { openWebhookEndpoints } from '../../src/webhooks/webhook-endpoints.ts';
 import { createManagedTarget, managementChanges } from '../../testing/management-changes.ts';
+import { testPatience } from '../../testing/patience.ts';
 import { type ProductionDatabase, startProductionDatabase } from '../../testing/production-database.ts';
 import { runQuery } from '../../testing/run-query.ts';
 
@@ -53,9 +54,9 @@ test('a migration that has nothing to do changes no table and no schema, and one
 test('the role of the gateway can do what the gateway does', async () => {
   const url = database.urlAs('order_gateway');
   await requireSchema(url);
-  const store = openOrderStore({ url });
-  const directory = openAccountDirectory({ url });
-  const deliveries = openWebhookDeliveries({ url });
+  const store = openOrderStore({ url, patience: testPatience });
+  const directory = openAccountDirectory({ url, patience: testPatience });
+  const deliveries = openWebhookDeliveries({ url, patience: testPatience });
   onTestFinished(async () => void (await Promise.all([store.close(), directory.close(), deliveries.close()])));
   const [cancelled, expired] = [
     sampleOrder(merchantId, {}, { a: 'b' }),
@@ -86,7 +87,7 @@ test('the role of the gateway can do what the gateway does', async () => {
 });
 
 test('the role of the gateway can do what merchants do with their endpoints, secrets and brands', async () => {
-  const management = openMerchantManagement({ url: database.urlAs('order_gateway') });
+  const management = openMerchantManagement({ url: database.urlAs('order_gateway'), patience: testPatience });
   onTestFinished(management.close);
   const url = database.urlAs('order_gateway_owner');
   const sql = postgres(url, { max: 1 });
@@ -100,8 +101,8 @@ test('the role of the gateway can do what merchants do with their endpoints, sec
 
 test('the role of the gateway can do what people do in the console', async () => {
   const url = database.urlAs('order_gateway');
-  const sessions = openConsoleSessions({ url });
-  const management = openMerchantManagement({ url });
+  const sessions = openConsoleSessions({ url, patience: testPatience });
+  const management = openMerchantManagement({ url, patience: testPatience });
   const accounts = openAccountAdmin({ url: database.urlAs('order_gateway_owner') });
   onTestFinished(async () => void (await Promise.all([sessions.close(), management.close(), accounts.close()])));
   const { clientId } = await accounts.create('Shop');
@@ -123,7 +124,7 @@ test('the role of the gateway can do what people do in the console', async () =>
 });
 
 test('the role of the gateway moves the sequence past the ids of restored orders', async () => {
-  const store = openOrderStore({ url: database.urlAs('order_gateway') });
+  const store = openOrderStore({ url: database.urlAs('order_gateway'), patience: testPatience });
   onTestFinished(store.close);
   await as('order_gateway_owner', 'update orders set service_order_id = service_order_id + 1e14');
   expect(await store.create(sampleOrder(merchantId, { order_id: 'restored' }), enoughMs)).toMatchObject({

@@ -27,7 +27,7 @@ const database = useTestDatabase();
 beforeAll(() => database.sql`alter table orders set (autovacuum_enabled = false)`);
 
 test('orders are found, listed and changed by index even if the table was almost empty at the first lookups', async () => {
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   const merchantId = await createMerchantId(database.sql);
   const order = await createOrder(store, sampleOrder(merchantId, { order_id: 'first' }));
   // The change is from a state that the order is not in, so the statement finds the order but changes nothing.
@@ -77,7 +77,7 @@ test('orders are found, listed and changed by index even if the table was almost
 
 test('a page of orders with a pair of metadata and a second filter reads a limited number of rows, and the next page continues where it ended', async () => {
   const merchantId = await createMerchantId(database.sql);
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   const count = 3_000;
   const createdAtMs = Date.now();
   const creating = Array.from({ length: count }, (_, index) =>
@@ -107,7 +107,7 @@ test('a page of orders with a pair of metadata and a second filter reads a limit
 
 test('a page of orders in one currency reads a limited number of orders, and the next page continues where it ended', async () => {
   const merchantId = await createMerchantId(database.sql);
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   const oldest = {
     ...sampleOrder(merchantId, { order_id: 'rare', order_currency: 'JPY', order_amount: 5 }),
     createdAtMs: 1,
@@ -139,7 +139,7 @@ test('a page of orders in one currency reads a limited number of orders, and the
 
 test('counting by day reads the newest orders, and no more of them than the limit', async () => {
   const merchantId = await createMerchantId(database.sql);
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   const { orderToken } = await createOrder(store, sampleOrder(merchantId, { order_id: 'copied' }));
   const startMs = Date.now();
   // The copies alternate between three statuses.
@@ -169,7 +169,7 @@ test('old events are found by index, even if many were deleted and newer ones ar
     await database.sql`vacuum analyze events`;
   };
   const deleteOldEvents = async (): Promise<number> => {
-    const store = openOrderStore({ url: database.url });
+    const store = openOrderStore(database.options);
     let count = 0;
     let isDone = false;
     while (!isDone) {
@@ -222,7 +222,7 @@ describe('a merchant that is newer than the statistics of the tables', () => {
   };
 
   beforeAll(async () => {
-    const store = openOrderStore({ url: database.url });
+    const store = openOrderStore(database.options);
     const merchants = [await createMerchantId(database.sql), await createMerchantId(database.sql)] as const;
     checkoutId = await createMerchantId(database.sql);
     const originals = merchants.map((id) =>
@@ -301,7 +301,7 @@ describe('a merchant that is newer than the statistics of the tables', () => {
 
   test.each(calls)('%s reads at most %i rows', async (_name, rowsMax, call) => {
     const before = await rowsReadOfAll();
-    const store = openOrderStore({ url: database.url });
+    const store = openOrderStore(database.options);
     const { kind } = await call(store);
     await store.close();
     await expect.poll(connectionsOfStores).toBe(0);

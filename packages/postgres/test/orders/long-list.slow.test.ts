@@ -33,7 +33,7 @@ async function insertOrders(merchantId: number): Promise<void> {
 test('a page of a list of a million orders takes a median of less than 10 ms (50 ms with two pairs of metadata) at any position, regardless of how rare its status or metadata is', async () => {
   const merchantId = await createMerchantId(database.sql);
   await insertOrders(merchantId);
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   const positionOf = (page: number): OrderPosition => {
     const serviceOrderId = orderCount - page * limit + 1;
     return { serviceOrderId, createdAtMs: (1_795_000_000 + serviceOrderId) * 1_000 };

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  deliveries = openWebhookDeliveries({ url: database.url });
+  deliveries = openWebhookDeliveries(database.options);
 });
 
 afterEach(async () => {
@@ -188,7 +188,7 @@ test('a claim starts after the last endpoint of the previous one, if that reache
 
 test('processes that claim at the same time share the deliveries, and no delivery is claimed twice', async () => {
   await merchantsWithEvents(20, 20);
-  const processes = Array.from({ length: 4 }, () => openWebhookDeliveries({ url: database.url }));
+  const processes = Array.from({ length: 4 }, () => openWebhookDeliveries(database.options));
   onTestFinished(async () => {
     await Promise.all(processes.map((process) => process.close()));
   });
@@ -374,7 +374,7 @@ test('a claim reads few rows, regardless of the number of deliveries, events and
   const readRows = async () => {
     // The counts of a session are complete once it has ended.
     await deliveries.close();
-    deliveries = openWebhookDeliveries({ url: database.url });
+    deliveries = openWebhookDeliveries(database.options);
     await database.sql`select pg_stat_force_next_flush()`;
     const rows =
       await database.sql`select relname, (seq_tup_read + idx_tup_fetch)::int as count from pg_stat_user_tables

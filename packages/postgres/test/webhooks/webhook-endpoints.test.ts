@@ -128,7 +128,7 @@ test("an endpoint's deliveries are filtered by status, and listed newest first a
 test("the deliveries of an order's events are listed", async () => {
   const { merchantId } = await newMerchant();
   const endpointId = await newEndpoint(merchantId);
-  const store = openOrderStore({ url: database.url });
+  const store = openOrderStore(database.options);
   for (const order_id of ['a', 'b', 'c']) {
     const order = await createOrder(store, { ...sampleOrder(merchantId, { order_id }), createdAtMs: Date.now() });
     expect(await store.expireNow(order, 20_000)).toEqual({ kind: 'changed' });

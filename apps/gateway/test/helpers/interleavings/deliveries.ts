@@ -60,7 +60,7 @@ type Deliverer = ReturnType<typeof startDeliverer>;
 /** Starts a deliverer that claims only on request, and stops before each step of an attempt. */
 function startDeliverer() {
   const { logger } = createMemoryLogger();
-  const queue = openWebhookDeliveries({ url: database.url });
+  const queue = openWebhookDeliveries(database.options);
   /** The values of the filter `failing` with which the deliverer may claim once. */
   const allowed = new Set<boolean>();
   let gate: Gate | undefined;
