@@ -9,7 +9,7 @@ import { openGateway } from '../src/gateway/gateway.ts';
 import { accountReader } from '../src/providers/accounts.ts';
 import { createProviders } from '../src/providers/all.ts';
 import { attempts, calls, connections } from '../src/store/schema.ts';
-import { type Attempt, newId } from '../src/store/store.ts';
+import { newId } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
@@ -271,17 +271,6 @@ test('a process whose lease has expired does not end the lease of another one', 
   const { leasedUntil, dueAt } = await lease();
   await store.release(paused, { seconds: null, failed: true });
   expect(await store.find(attemptId)).toMatchObject({ leasedUntil, dueAt, failures: 0 });
-});
-
-test('two processes that make one call at the same time send one request under one key', async () => {
-  const { attemptId } = await pay('one-key');
-  const attempt = (await world.store.find(attemptId)) as Attempt;
-  const prepare = (amount: number) => world.store.prepareCall(attempt, 'refund r-1', { amount });
-  const [one, two] = await Promise.all([prepare(1), prepare(2)]);
-  expect(one).toEqual({ key: expect.any(String), request: expect.anything() });
-  expect(two).toEqual(one);
-  await world.store.endCall(one.key, 'refused');
-  expect(await prepare(3)).toEqual({ key: expect.not.stringMatching(one.key), request: { amount: 3 } });
 });
 
 test('an attempt whose process ended after a change is due, even if it was not before', async () => {

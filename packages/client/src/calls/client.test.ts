@@ -321,6 +321,7 @@ describe('retries', () => {
     ['after unavailable', [json(503, { code: 'unavailable' }), json(409, {})], true],
     ['after overloaded', [json(503, { code: 'overloaded' })], false],
     ['after rate_limited', [json(429, { code: 'rate_limited' })], false],
+    ['after internal', [json(500, { code: 'internal' })], true],
     ['after deadline_exceeded', [json(504, { code: 'deadline_exceeded' })], true],
   ])('%s, the error says whether the order may exist', async (_, responses, outcomeUnknown) => {
     const { client } = clientWith(responses);
