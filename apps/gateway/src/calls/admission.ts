@@ -62,13 +62,13 @@ export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: (
       accounts.set(id, account);
       account.inFlight += 1;
       inFlight += 1;
-      const slot = Promise.withResolvers<void>();
       let isActive = false;
+      let onStart: (() => void) | undefined;
       const startWork = () => {
         isActive = true;
         account.active += 1;
         active += 1;
-        slot.resolve();
+        onStart?.();
       };
       return {
         /**
@@ -82,7 +82,9 @@ export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: (
           }
           account.waiting.add(startWork);
           queue.add(account);
-          return slot.promise;
+          return new Promise((resolve) => {
+            onStart = resolve;
+          });
         },
         /** Ends the call, which may still be waiting for its slot. Called once. */
         release() {

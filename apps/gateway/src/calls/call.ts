@@ -160,11 +160,7 @@ export class Call implements Deadline {
     return this.run(async () => {
       const account = this.#account;
       if (account === undefined) throw new Error('the call was not received');
-      const {
-        clientId = '',
-        clientSecret = '',
-        sessionDigest,
-      } = signedIn ?? { ...this.credentials, sessionDigest: undefined };
+      const { clientId = '', clientSecret = '' } = signedIn ?? this.credentials;
       const timeLeftMs = () => this.timeLeftMs();
       const concerns = (order: NotedOrder) => this.concerns(order);
       const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
@@ -175,7 +171,7 @@ export class Call implements Deadline {
         account,
         clientId,
         clientSecret,
-        sessionDigest,
+        sessionDigest: signedIn?.sessionDigest,
         timeLeftMs,
         concerns,
         waitMs: this.waitMs(),

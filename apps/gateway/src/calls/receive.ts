@@ -138,9 +138,9 @@ function createReceive(deps: Omit<CallsDeps, keyof CallDeps>) {
         return body;
       }
       const slot = permit?.start();
-      const wait = await (slot && settledWithin(call.timeLeftMs(), slot));
+      const isLate = slot !== undefined && (await settledWithin(call.timeLeftMs(), slot)) === 'deadline_exceeded';
       // The time is checked too, because Node.js's timers may fire up to a millisecond early.
-      if (wait === 'deadline_exceeded' || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
+      if (isLate || call.timeLeftMs() <= 0) return failed({ kind: 'deadline_exceeded' });
       return body;
     });
 }
@@ -155,10 +155,8 @@ export function createCalls(deps: CallsDeps) {
   const start = (protocol: Protocol, headers: IncomingHttpHeaders, peer: Peer) =>
     new Call(deps, protocol, headers, peer);
   const receive = createReceive(deps);
-  const accept = async (call: Call, { incoming, decode }: Entrance): Promise<Decoded> => {
-    const received = await receive(call, incoming);
-    return received.ok ? decode(received.value) : received;
-  };
+  const accept = (call: Call, { incoming, decode }: Entrance): Promise<Decoded> =>
+    receive(call, incoming).then((received) => (received.ok ? decode(received.value) : received));
   const serve = async <Response>(
     call: Call,
     operation: Operation | undefined,

@@ -43,7 +43,7 @@ export function startCall({ calls }: HttpDeps, request: FastifyRequest, reply: F
   reply.header('x-request-id', call.requestId);
   if (request.routeOptions.config?.isLogged === false) return;
   const { raw } = reply;
-  raw.once('close', () => call.end({ isAnswered: raw.writableFinished, status: raw.statusCode }));
+  raw.on('close', () => call.end({ isAnswered: raw.writableFinished, status: raw.statusCode }));
 }
 
 /** Records a failure of the call, and sends its problem document. */

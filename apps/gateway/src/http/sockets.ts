@@ -94,9 +94,9 @@ export function watchConnections(
       pendingRequest.endUse = limit.use(socket);
     };
     // A request that arrives slowly must not reserve its connection.
-    if (hasBody(request.headers)) request.once('end', startUse);
+    if (hasBody(request.headers)) request.on('end', startUse);
     else startUse();
-    response.once('close', () => {
+    response.on('close', () => {
       request.off('end', startUse);
       pendingRequest.endUse();
       requests.splice(requests.indexOf(pendingRequest), 1);

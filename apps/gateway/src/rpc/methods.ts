@@ -89,7 +89,7 @@ async function messageIn(
   }
 }
 
-const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout };
+const parsers = Object.entries({ 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseConnectTimeout });
 
 /**
  * Removes the client's time limit from the headers and returns it in milliseconds. Connect must not see it, because
@@ -98,7 +98,7 @@ const parsers = { 'grpc-timeout': parseGrpcTimeout, 'connect-timeout-ms': parseC
  */
 export function takeTimeout(headers: IncomingHttpHeaders): number | undefined {
   let taken: number | undefined;
-  for (const [name, parse] of Object.entries(parsers)) {
+  for (const [name, parse] of parsers) {
     if (!(name in headers)) continue;
     const { timeoutMs } = parse(headers[name]?.toString() ?? null, Number.MAX_SAFE_INTEGER);
     if (timeoutMs === undefined) continue;

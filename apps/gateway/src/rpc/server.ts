@@ -136,7 +136,7 @@ async function serveRequest(port: Port, request: Http2ServerRequest, response: H
   call.operation = method?.descriptor.name ?? call.operation;
   if (method !== undefined) call.route = request.url;
   if (method === undefined || method.accountKind !== undefined) {
-    response.once('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
+    response.on('close', () => call.end({ isAnswered: response.writableEnded, status: response.statusCode }));
   }
   // Metadata above the higher limits `maxHeaderListPairs` and `maxHeaderListSize` ends the call without details.
   if (rawHeaders.length > 2 * limits.metadataEntriesMax || headerListSize(rawHeaders) > limits.metadataBytesMax)
@@ -159,7 +159,7 @@ async function serveRequest(port: Port, request: Http2ServerRequest, response: H
 }
 
 /** Serves a call of a method: on the fast path, or through Connect. */
-async function serveMethod(
+function serveMethod(
   { calls, passToConnect, sessions, hasFastPath, limits }: Port,
   { descriptor: { methodKind }, rpcMethod, accountKind }: ServedMethod,
   call: Call,
@@ -172,7 +172,7 @@ async function serveMethod(
     if (headers.expect !== undefined) response.writeContinue();
     return calls.readBody(request, { ...bodyForm, timeoutMs });
   };
-  await calls.serve<void>(call, rpcMethod?.operation, {
+  return calls.serve<void>(call, rpcMethod?.operation, {
     incoming: {
       headers,
       timeoutMs: takeTimeout(headers),

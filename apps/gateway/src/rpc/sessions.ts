@@ -72,13 +72,14 @@ export function watchSessions(
       uses.delete(session);
       limit.closed(session);
     });
+    const events = {
+      penalize: () => penalize(session),
+      startUse: () => limit.use(session),
+      isStreaming: streaming.has,
+    };
     session.on('stream', (stream: ServerHttp2Stream) => {
       if (isDraining) session.close();
-      watchStream(stream, use, {
-        penalize: () => penalize(session),
-        startUse: () => limit.use(session),
-        isStreaming: () => streaming.has(stream),
-      });
+      watchStream(stream, use, events);
     });
   });
   const checking = setInterval(closeLate, limits.checkEveryMs, uses, limits).unref();
@@ -157,14 +158,14 @@ function createStreamingCalls(limits: typeof http2Limits, isAuthenticated: (sess
   };
 }
 
-/** The effects of a stream's events on its session. */
+/** The effects of the events of a session's streams. */
 interface StreamEvents {
   /** Counts a penalty for a frame that costs the gateway more than the client. */
   penalize(): void;
   /** Starts a use of the connection. Returns the function that ends it. */
   startUse(): () => void;
-  /** Whether the stream is a health watch or a reflection call. */
-  isStreaming(): boolean;
+  /** Whether a stream is a health watch or a reflection call. */
+  isStreaming(stream: ServerHttp2Stream): boolean;
 }
 
 /** Tracks a stream until it closes: whether its request is complete, and whether it costs more than it should. */
@@ -175,7 +176,7 @@ function watchStream(
 ): void {
   const open: OpenStream = { beganAt: performance.now(), endUse() {} };
   use.streams.set(stream, open);
-  stream.once('close', () => {
+  stream.on('close', () => {
     use.streams.delete(stream);
     open.endUse();
     if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) penalize();
@@ -187,8 +188,8 @@ function watchStream(
       if (length < penaltyLimits.tinyFrameBytes && ++tinyFrames > penaltyLimits.tinyFramesMax) penalize();
     });
   });
-  stream.once('finish', () => {
-    if (stream.readableEnded || isStreaming()) return;
+  stream.on('finish', () => {
+    if (stream.readableEnded || isStreaming(stream)) return;
     // The call was rejected before its request was complete. Frames of its message that arrived with its headers
     // are still read, because tiny ones among them must be counted. The rest is not needed (RFC 9113, 8.1). After
     // `close()`, the stream would count towards the limit until Node.js has read the rest, although the client may
@@ -198,7 +199,7 @@ function watchStream(
       if (!stream.state.remoteClose) stream.destroy();
     });
   });
-  stream.once('end', () => {
+  stream.on('end', () => {
     // A reset also ends the stream.
     if (stream.closed) return;
     open.endUse = startUse();

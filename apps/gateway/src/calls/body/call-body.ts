@@ -110,9 +110,9 @@ export function createBodyReader(bytesOfAllMax: number) {
         dropOldest();
       }
     });
-    stream.once('end', () => result ?? finish(joined()));
-    stream.once('error', () => result ?? finish('aborted'));
-    stream.once('close', () => {
+    stream.on('end', () => result ?? finish(joined()));
+    stream.on('error', () => result ?? finish('aborted'));
+    stream.on('close', () => {
       // In HTTP/1.1, a stream also closes when it has ended normally.
       if (!isWanted || result === undefined) finish('aborted');
     });
