@@ -1,6 +1,6 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { OrderToken } from '@order-gateway/domain/links';
-import type { LinkedOrder } from '@order-gateway/domain/orders';
+import type { LinkedOrder, Order, RefusedPayment } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { createMemoryLogger } from '../../test/helpers/memory-logger.ts';
@@ -47,11 +47,22 @@ test('one merchant can take half of the slots, and a second merchant half of the
   await Promise.all(waits);
 });
 
-test('the page has another version after each refund or dispute', () => {
+test('the page has another version after each change that it shows', () => {
   const link = linkTo('token', 1 as AccountId);
-  const versionOf = (version: number) =>
-    pageVersion({ ...link, order: { ...link.order, reversals: { version, refunds: [], disputes: [] } } });
-  expect(new Set([0, 1, 2].map(versionOf)).size).toBe(3);
+  const payment = { checkoutId: 2 as AccountId, paymentId: 'p-1', paidAtMs: 1 };
+  const refused = { ...payment, amount: link.order.fields.order_amount, currency: 'EUR', code: 'payment_mismatch' };
+  const refusedAt = (refusedAtMs: number) => ({ ...refused, refusedAtMs }) as RefusedPayment;
+  const lease = { checkoutId: payment.checkoutId, attemptId: 'a-1', endsAtMs: 1, isLive: true };
+  const reversed = (version: number) => ({ reversals: { version, refunds: [], disputes: [] } });
+  const changes: Partial<Order>[] = [
+    {},
+    ...(['PAID', 'EXPIRED', 'CANCELLED'] as const).map((orderStatus) => ({ orderStatus })),
+    ...[lease, { ...lease, endsAtMs: 2 }].map((lease) => ({ lease })),
+    ...[[refusedAt(1)], [refusedAt(1), refusedAt(2)]].map((refusedPayments) => ({ refusedPayments })),
+    ...[reversed(1), reversed(2)],
+  ];
+  const versions = changes.map((change) => pageVersion({ ...link, order: { ...link.order, ...change } }));
+  expect(new Set(versions).size).toBe(changes.length);
 });
 
 function linkTo(token: string, merchantId: AccountId): LinkedOrder {
