@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
 import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
-import { decideRefund } from '@order-gateway/domain/orders';
+import { decideRefund, type Refund } from '@order-gateway/domain/orders';
 import { parseRefund } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { html } from 'hono/html';
@@ -30,19 +30,19 @@ async function refundForm(visit: Visit): Promise<Response> {
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
   const typed = form.get('refund_amount') ?? query.get('refund_amount');
-  const amount = await planRefund(visit, order, typed);
-  if (typed !== null && amount.ok) return confirmationPage(visit, order, amount.value);
-  return amount.ok
-    ? amountPage(visit, order, typedForm(amount.value))
-    : amountPage(visit, order, typed, amount.failure);
+  const planned = await planRefund(visit, order, typed);
+  if (typed !== null && planned.ok) return confirmationPage(visit, order, planned.value);
+  return planned.ok
+    ? amountPage(visit, order, typedForm(planned.value.amount))
+    : amountPage(visit, order, typed, planned.failure);
 }
 
-/** Returns the amount of the refund: the typed amount, or what can still be refunded. Stores nothing. */
+/** Returns the refund of the typed amount, or of what can still be refunded. Stores nothing. */
 async function planRefund(
   { deps, call }: Visit,
   { order_token }: OrderRecord,
   typed: string | null,
-): Promise<Result<AmountHundredths, Failure>> {
+): Promise<Result<Refund, Failure>> {
   const refund_id = randomUUID();
   const parsed = parseRefund({ refund_id, refund_amount: typed === null ? undefined : typedAmount(typed) });
   if (!parsed.ok) return parsed;
@@ -55,7 +55,7 @@ async function planRefund(
   if (!decided.ok) return decided;
   const refunds = decided.value.kind === 'reverse' ? decided.value.change.order.reversals.refunds : [];
   const planned = refunds.find((refund) => refund.refundId === refund_id);
-  return planned === undefined ? failed({ kind: 'internal' }) : success(planned.amount);
+  return planned === undefined ? failed({ kind: 'internal' }) : success(planned);
 }
 
 /** Returns an amount as a person would type it. */
@@ -77,8 +77,9 @@ ${field}
 }
 
 /** Shows the refund for confirmation, with an id that makes it safe to send the form twice. */
-function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundredths): Response {
-  const { texts, language, form, formToken, link, merchant } = visit;
+function confirmationPage(visit: Visit, order: OrderRecord, { amount, checkoutId }: Refund): Response {
+  const { texts, language, form, formToken, link } = visit;
+  const isSimulated = checkoutId === null;
   const shown = amountOf(visit, { ...order, order_amount: Number(formatAmount(amount)) });
   const values = { amount: shown, order: order.order_id };
   const text = order.payment_method === 'manual' ? texts.confirmManualRefundText : texts.confirmRefundText;
@@ -87,7 +88,7 @@ function confirmationPage(visit: Visit, order: OrderRecord, amount: AmountHundre
 <input type="hidden" name="refund_amount" value="${typedForm(amount)}">
 <p>${filled(text, values)}</p>
 <p><label>${texts.paymentNote} <input name="refund_note" maxlength="1000" autocomplete="off" value="${form.get('refund_note') ?? ''}"></label></p>
-${merchant.mode === 'test' ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
+${isSimulated ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
 <p class="actions"><button class="button danger">${texts.refundButton.replace('{amount}', () => shown)}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
   return page(filledTitle(texts.confirmRefundTitle, values, language), content);

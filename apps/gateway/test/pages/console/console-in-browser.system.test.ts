@@ -71,7 +71,7 @@ await describeInBrowser('the console', (browser) => {
   });
 
   test("the script shows and sends times in the reader's zone, and copies the payment link", async () => {
-    const order = await createOrder(gateway, `zone-${Math.random()}`);
+    const order = await createOrder(gateway, `zone-${Date.now()}`);
     const page = await signIn(gateway, { hasScript: true, timezoneId: 'Asia/Kolkata' });
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.goto(`${gateway.baseUrl}/console/orders/${order.service_order_id}`);
@@ -83,6 +83,8 @@ await describeInBrowser('the console', (browser) => {
     await page.getByRole('button', { name: 'Link copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(order.payment_link);
     await page.goto(`${gateway.baseUrl}/console/orders`);
+    // An order_id of ordinary length is on one line.
+    expect(await page.evaluate("document.querySelector('td a').getClientRects().length")).toBe(1);
     await page.getByText('Filter').click();
     await page.getByLabel('Created from (GMT+5:30)').fill('2026-01-31T05:30');
     await page.getByRole('button', { name: 'Apply' }).click();

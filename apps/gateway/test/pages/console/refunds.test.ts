@@ -164,9 +164,13 @@ describe('the timeline', () => {
   });
 });
 
-test('the refund of a test order succeeds, fails, or fails later, as its note says', async () => {
+test('the refund of a simulated payment succeeds, fails, or fails later, as its note says', async () => {
   const shop = await gateway.newMerchant('Test Shop', 'test');
   const person = await signIn(shop);
+  const byCheckout = await createOrder(shop, `by-checkout-${Math.random()}`);
+  await postPayment(gateway.checkout, byCheckout.order_token);
+  const confirmation = await person.get(`/orders/${byCheckout.service_order_id}/refunds?refund_amount=1`);
+  expect([confirmation.status, confirmation.text]).toEqual([200, expect.not.stringContaining('the note “fail”')]);
   const order = await createOrder(shop, `simulated-${Math.random()}`);
   const path = `/orders/${order.service_order_id}`;
   await pressPay(order.payment_link);
