@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
+import { negotiate } from '@order-gateway/pages/negotiate';
 import type { BackgroundJob } from '@order-gateway/runtime/background-jobs';
 import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
@@ -69,7 +70,11 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
     metrics,
   };
   const advance = createAdvance(deps);
-  const app = fastify({ bodyLimit: bodyBytesMax });
+  const app = fastify({
+    bodyLimit: bodyBytesMax,
+    // The path is not valid percent-encoding.
+    frameworkErrors: (_error, request, reply) => void sendMessage(reply, negotiate(request.headers).locale, 'unknown'),
+  });
   limitRequests(app, options.trustProxy === undefined ? undefined : parseTrustProxy(options.trustProxy));
   traceRequests(app);
   app.removeAllContentTypeParsers();
@@ -78,13 +83,12 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
     { parseAs: 'string' },
     async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
   );
-  app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: FastifyRequest, body: string) => body);
-  app.setNotFoundHandler((_request, reply) => sendMessage(reply, 'en', 'unknown'));
-  app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, _request, reply) => {
+  app.setNotFoundHandler((request, reply) => sendMessage(reply, negotiate(request.headers).locale, 'unknown'));
+  app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, request, reply) => {
     const { statusCode = 500 } = error;
     if (statusCode < 500) return reply.code(statusCode).send({ status: statusCode });
     logger.error({ err: error }, 'request failed');
-    return sendMessage(reply, 'en', 'trouble');
+    return sendMessage(reply, negotiate(request.headers).locale, 'trouble');
   });
   app.get('/health/live', async () => ({ status: 'ok' }));
   app.get('/health/ready', async (_request, reply) => {

@@ -72,6 +72,26 @@ test.each([
       expect((await world.get(`/back/${attemptId}?${query}`)).headers.get('location')).not.toContain('attacker');
 });
 
+test.each(['/pay/x', '/demo/x'])(
+  'a body that is no form is rejected at %s, and is no failure of the checkout',
+  async (path) => {
+    const headers = { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };
+    const response = await fetch(`http://127.0.0.1:${world.port}${path}`, { method: 'POST', headers, body: '{}' });
+    expect(response.status).toBe(415);
+  },
+);
+
+test.each(['/pay/%ff', '/unknown', '/pay/x'])('%s has a page in the language of the browser', async (path) => {
+  const { status, headers } = await fetch(`http://127.0.0.1:${world.port}${path}`, {
+    headers: { 'accept-language': 'de' },
+  });
+  expect([status, headers.get('content-type'), headers.get('content-language')]).toEqual([
+    404,
+    'text/html; charset=utf-8',
+    'de',
+  ]);
+});
+
 test('the role of the checkout erases what RETENTION_DAYS names', async () => {
   const store = openStore({ url: world.options.databaseUrl });
   onTestFinished(store.close);

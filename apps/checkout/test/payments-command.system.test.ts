@@ -45,7 +45,8 @@ test('payments connect, list, test and disconnect manage an account without show
   expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toMatch(
     /account acct_stand_in \(live\)\n {2}webhook path: \/hooks\/con_/,
   );
-  expect(await run(['connect', clientId, 'stripe'], [key])).toBe('Replaced the key of stripe account acct_stand_in.');
+  const replaced = 'Replaced the stored details of stripe account acct_stand_in.';
+  expect(await run(['connect', clientId, 'stripe'], [key])).toBe(replaced);
   expect(await run(['test', clientId, 'stripe'])).toBe('The key of stripe account acct_stand_in works.');
   const [listed] = await world.store.listConnections(clientId);
   expect(JSON.parse(await run(['list', clientId, '--json']))).toMatchObject({ client_id: clientId, mode: 'live' });
@@ -81,11 +82,13 @@ test('the key of an account that is connected again also serves the payments of 
   await run(['disconnect', clientId, 'stripe']);
 });
 
-test('a bank account has no webhooks, and only a live merchant has one', async () => {
+test('a bank account has no webhooks and no key, and only a live merchant has one', async () => {
   const account = ['DE89370400440532013000', 'Corner Shop'];
   const connected = await run(['connect', world.merchant.clientId, 'transfer'], account);
   expect(connected).toContain('with transfer account DE89');
   expect(connected).not.toContain('webhook');
+  const tested = await run(['test', world.merchant.clientId, 'transfer']);
+  expect(tested).toContain('are valid. No connection to it could be tested.');
   const testMerchant = `app_test_${'a'.repeat(24)}`;
   await expect(run(['connect', testMerchant, 'transfer'], account)).rejects.toThrow('This account is for live orders');
 });

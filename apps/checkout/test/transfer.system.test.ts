@@ -52,14 +52,16 @@ const locationOf = (response: Response) => response.headers.get('location') ?? '
 
 test('an order is paid by transfer: the page shows the details, and a statement records the payment', async () => {
   const { clientId } = world.merchant;
-  await expect(run(['connect', clientId, 'transfer'], ['DE89370400440532013001', name])).rejects.toThrow('the IBAN');
-  await expect(run(['connect', clientId, 'transfer'], [testIban, ' '])).rejects.toThrow('the name');
+  await expect(run(['connect', clientId, 'transfer'], ['DE89370400440532013001', name])).rejects.toThrow(/^The IBAN/);
+  await expect(run(['connect', clientId, 'transfer'], [testIban, ' '])).rejects.toThrow(/^The name/);
   expect(await run(['connect', clientId, 'transfer'], [testIban, name])).toContain(`transfer account ${testIban}`);
 
   const token = await world.createOrder('transferred', order);
   expect(locationOf(await world.get(`/transfer/${token}`))).toBe(`/pay/${token}`);
   const chosen = await world.post(`/pay/${token}`);
   expect([chosen.status, locationOf(chosen)]).toEqual([303, `/transfer/${token}`]);
+  // The language that the customer chose on the payment page.
+  expect(locationOf(await world.post(`/pay/${token}`, { lang: 'de' }))).toBe(`/transfer/${token}?lang=de`);
   const { service_order_id } = await world.findOrder('transferred');
   const reference = creditorReferenceOf(Number(service_order_id));
   const response = await world.get(`/transfer/${token}`);

@@ -32,6 +32,8 @@ export interface Output {
 
 const environmentHelp = `
 Environment: DATABASE_URL or DATA_DIR, and SECRETS_KEY, as for the checkout.
+statement, assign, refunds, refunded and check call the gateway, and also use
+CHECKOUT_CLIENT_ID, CHECKOUT_CLIENT_SECRET and GATEWAY_GRPC_URL.
 Exit codes: 0 success; 1 failure; 2 an argument is invalid, so that nothing was
 done.`;
 
@@ -55,7 +57,7 @@ export function paymentsCommands(
       .argument('<PROVIDER>', 'the provider, such as stripe');
 
   accountCommand('connect', "Connects a merchant's account, or replaces the key of a connected one.")
-    .option('--key-file <FILE>', 'the key, and on the next line the webhook secret (default: asks for them)')
+    .option('--key-file <FILE>', 'the values that `connect` asks for, one on each line (default: asks for them)')
     .action((merchantId: string, name: string, { keyFile }: { keyFile?: string }) =>
       withPayments(async ({ store, providers, encryption }) => {
         const provider = providerOf(providers, name);
@@ -86,7 +88,7 @@ export function paymentsCommands(
             const replaced = { secrets: encrypt(known.connectionId, kept), settings };
             await store.replaceSecrets({ ...known, account }, replaced, actor);
           }
-        if (!isNew) return print(`Replaced the key of ${name} account ${account}.`);
+        if (!isNew) return print(`Replaced the stored details of ${name} account ${account}.`);
         print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
         if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
       }),
@@ -121,12 +123,16 @@ export function paymentsCommands(
   accountCommand('test', 'Checks the key of a connected account with the provider.').action(
     (merchantId: string, name: string) =>
       withPayments(async ({ store, providers, encryption }) => {
-        const { identify } = providerOf(providers, name);
+        const provider = providerOf(providers, name);
         const { connectionId, account } = await currentOf(store, merchantId, name);
         const { secrets } = await accountReader(store, encryption)(connectionId);
-        const found = await tried(identify(secrets));
+        const found = await tried(provider.identify(secrets));
         if (found.account !== account) throw new StartError(`The key belongs to another account, ${found.account}.`);
-        print(`The key of ${name} account ${account} works.`);
+        print(
+          'look' in provider
+            ? `The key of ${name} account ${account} works.`
+            : `The details of ${name} account ${account} are valid. No connection to it could be tested.`,
+        );
       }),
   );
 
@@ -225,6 +231,7 @@ async function tried<Value>(call: Promise<Value>): Promise<Value> {
   try {
     return await call;
   } catch (error) {
+    if (error instanceof StartError) throw error;
     throw new StartError(`The provider does not accept the key: ${messageOf(error)}.`);
   }
 }

@@ -69,7 +69,7 @@ const readSecrets: ReadSecrets = async (names, file) => {
   const terminal = createInterface({ input: process.stdin, output: silent, terminal: true });
   const values: string[] = [];
   for (const name of names) {
-    process.stderr.write(`${name}: `);
+    process.stderr.write(`${name.replace(/(?<=[a-z])[A-Z]/, (letter) => ` ${letter.toLowerCase()}`)}: `);
     values.push((await terminal.question('')).trim());
     process.stderr.write('\n');
   }
@@ -88,7 +88,7 @@ addRefundCommands(program, withGateway, { print, actor });
 addCheckCommand(program, withCheck, print);
 program
   .command('migrate')
-  .description('migrates the database to the schema of this version, as the checkout does at start unless MIGRATE=off')
+  .description('Migrates the database to the schema of this version, as the checkout does at start unless MIGRATE=off.')
   .action(async () => {
     const database = await openDatabase({ ...readConfig(process.env), migrate: true });
     await database.close();

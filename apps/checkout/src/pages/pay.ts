@@ -60,24 +60,26 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       // The page with the buttons changes nothing, so a form of another site is redirected to it.
       if (!isFromHere(request.headers, deps)) return reply.redirect(`/pay/${orderToken}`, 303);
       const order = await gateway.resolve(orderToken);
-      const { locale } = languageFor(request, order?.customerLocale);
+      const { locale, chosen: language } = languageFor(request, order?.customerLocale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
+      const show = (page: 'pay' | 'transfer') =>
+        reply.redirect(`/${page}/${orderToken}${language === undefined ? '' : `?lang=${language}`}`, 303);
       const offers = await offersFor(deps, orderToken, order);
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
       const unfinished = await store.unfinished(orderToken);
       if (offer === undefined && !chosen && unfinished?.sessionUrl) return reply.redirect(unfinished.sessionUrl, 303);
-      if (offer === undefined) return reply.redirect(`/pay/${orderToken}`, 303);
+      if (offer === undefined) return show('pay');
       if (offer.provider === transfer) {
         const { merchantId, serviceOrderId } = order;
         const reference = creditorReferenceOf(Number(serviceOrderId));
         await openTransfers(store).choose({ reference, orderToken, merchantId });
-        return reply.redirect(`/transfer/${orderToken}`, 303);
+        return show('transfer');
       }
       const attempt = await startAttempt(deps, { orderToken, order, offer, locale });
       if (attempt?.state === 'OPEN' && attempt.sessionUrl) return reply.redirect(attempt.sessionUrl, 303);
-      return reply.redirect(`/pay/${orderToken}`, 303);
+      return show('pay');
     },
   );
 

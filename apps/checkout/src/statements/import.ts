@@ -86,7 +86,7 @@ export function openImport(deps: ImportDeps) {
     const known = (await credits.kindOf(account)) ?? kind;
     if (known !== kind)
       throw new StatementError(
-        `The account ${account} uses statements of the kind ${known}, not ${kind}. The other kind gives the same payment a different reference. To change the kind, connect the account again.`,
+        `The account ${account} uses statements of the kind ${known}, not ${kind}. The other kind gives the same payment a different reference. To change the kind, disconnect the account and connect it again.`,
       );
   }
 
@@ -97,7 +97,7 @@ export function openImport(deps: ImportDeps) {
      */
     async *importFile(path: string, isDryRun: boolean): AsyncGenerator<Outcome | Statement> {
       await using file = await open(path).catch((error: unknown) => {
-        throw new StatementError(`The file can't be opened: ${messageOf(error)}`);
+        throw new StatementError(`The file can't be opened: ${messageOf(error)}.`);
       });
       const read: Statement[] = [];
       for await (const item of readStatements(file)) if (item.is === 'statement') read.push(item);

@@ -1,3 +1,4 @@
+import { StartError } from '@order-gateway/runtime/process';
 import type { Offering } from '../provider.ts';
 import { isTransferName, transferRange } from './epc-qr-code.ts';
 import { parseIban } from './iban.ts';
@@ -15,8 +16,9 @@ export const transfer: Offering = {
   secretNames: ['IBAN', 'Account holder'],
   async identify(secrets) {
     const { iban, name } = transferAccountOf(secrets);
-    if (iban === undefined) throw new Error('the IBAN does not belong to an account in a SEPA country');
-    if (!isTransferName(name)) throw new Error('the name must have 1 to 70 characters, and no spaces around it');
+    if (iban === undefined) throw new StartError('The IBAN does not belong to an account in a SEPA country.');
+    if (!isTransferName(name))
+      throw new StartError('The name of the account holder must have 1 to 70 characters, and no spaces around it.');
     return { account: iban, mode: 'live' };
   },
 };
