@@ -30,7 +30,8 @@ export const orderPages: readonly Page[] = [
 /** Finds the order of an address. */
 export const orderOf = (visit: Visit) => findOrder(visit, { service_order_id: visit.params.service_order_id });
 
-async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): Promise<Response> {
+/** Shows an order, and above it why an action on it failed. */
+export async function orderPage(visit: Visit, failure?: Failure, personalData?: Html): Promise<Response> {
   const { texts, language, merchant, mayManage, link } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);

@@ -11,7 +11,7 @@ import { findPaid } from '../../operations/refunds.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { fieldOf } from './forms.ts';
 import { filled, filledTitle } from './layout.ts';
-import { actOn, orderOf } from './order.ts';
+import { actOn, orderOf, orderPage } from './order.ts';
 import { amountOf, orderPath } from './orders.ts';
 import { explainAmount, typedAmount } from './typed-amount.ts';
 import { failurePage, failureText, type Page, page, type Response, type Visit } from './visit.ts';
@@ -94,18 +94,18 @@ ${isSimulated ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
   return page(filledTitle(texts.confirmRefundTitle, values, language), content);
 }
 
-function refundOrder(visit: Visit): Promise<Response> {
+async function refundOrder(visit: Visit): Promise<Response> {
   const { form, perform } = visit;
   const refund_id = form.get('refund_id') ?? '';
   const refund_amount = form.get('refund_amount') ?? '';
+  const refund = { refund_id, refund_amount: typedAmount(refund_amount), refund_note: form.get('refund_note') };
+  // The audit log can't store every text, so only a valid refund is recorded.
+  const parsed = parseRefund(refund);
+  if (!parsed.ok) return orderPage(visit, parsed.failure);
   return actOn(
     visit,
     'order.refund',
-    ({ order_id }) =>
-      perform(OrderService.method.createRefund, {
-        ...{ order_id, refund_id, refund_amount: typedAmount(refund_amount) },
-        refund_note: form.get('refund_note'),
-      }),
+    ({ order_id }) => perform(OrderService.method.createRefund, { order_id, ...refund }),
     { refund_id, refund_amount },
   );
 }

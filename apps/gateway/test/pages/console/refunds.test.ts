@@ -76,6 +76,19 @@ describe('a refund', () => {
     expect((await recordOf(order_id)).refunds).toBeUndefined();
   });
 
+  test.each([
+    ['an id', { refund_id: 'a\0' }],
+    ['an amount', { refund_amount: '1\0' }],
+    ['a note', { refund_note: '\0' }],
+  ])('with %s that is no text is rejected, and is not in the audit log', async (_case, changes) => {
+    const { path, order_id } = await paidOrder();
+    const sent = await visitor.post(`${path}/refunds`, { refund_id: 'a', refund_amount: '1', ...changes });
+    expect([sent.status, sent.text]).toEqual([400, expect.stringContaining('role="alert">')]);
+    const entries = await auditLogOf(gateway, 'order.refund');
+    expect(entries.filter(({ details }) => details.order_id === order_id)).toEqual([]);
+    expect(gateway.errors).toEqual([]);
+  });
+
   test('of an order that is not paid, or of a payment that its checkout system cannot refund, is not offered', async () => {
     const unpaid = await createOrder(gateway, `unpaid-${Math.random()}`);
     const path = `/orders/${unpaid.service_order_id}`;
