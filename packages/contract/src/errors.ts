@@ -148,7 +148,7 @@ export const errorCatalogue = {
     title: 'The refund_id is used by another refund',
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
-    when: 'The order already has a refund with this id and another amount. Nothing was stored. Use a new refund_id.',
+    when: 'The order already has a refund with this id and another amount, or a report gives it the provider_refund_id of another one. Nothing was stored. Use a new refund_id.',
   },
   refunds_not_supported: {
     title: 'The payment cannot be refunded here',

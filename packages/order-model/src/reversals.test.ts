@@ -128,6 +128,20 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
     [],
   ],
   [
+    'a report gives no refund the provider’s id of another one',
+    {},
+    [
+      [refund('r', '4.00'), 'created'],
+      [refund('s', '4.00'), 'created'],
+      [report('SUCCEEDED'), 'ok'],
+      [report('SUCCEEDED', { refundId: 's' }), 'refund_id_conflict'],
+      [report('SUCCEEDED', { refundId: null, paymentId: 'q' }), 'refund_id_conflict'],
+      [report('SUCCEEDED', { refundId: null }), 'replayed'],
+    ],
+    ['refund r of p: 4.00 EUR SUCCEEDED', 'refund s of p: 4.00 EUR PENDING'],
+    ['order.refunded'],
+  ],
+  [
     'money that went back although the refund had failed, or a second time, is another refund',
     {},
     [

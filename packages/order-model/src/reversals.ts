@@ -178,7 +178,8 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
     isOf(named, report) &&
     (providerId === null || named.providerId === null) &&
     (statusOf(named) !== 'FAILED' || status === 'FAILED');
-  const isProviders = (item: Reversal) => providerId !== null && isOf(item, report) && item.providerId === providerId;
+  const isProviders = (item: Reversal) =>
+    providerId !== null && item.checkout === checkout && item.providerId === providerId;
   const known = reversals.find(isProviders) ?? (isNamed ? named : undefined);
   if (known === undefined) {
     const key =
@@ -200,7 +201,9 @@ function recordRefund(order: Reversible, report: RefundReport): Reversed {
       statuses: [status],
     });
   }
-  if (known.amount !== amount) return { reversals, outcome: 'refund_id_conflict' };
+  const isAnothersId = known.reporter === merchant && refundId !== null && known.id !== refundId;
+  if (known.amount !== amount || isAnothersId || !isOf(known, report))
+    return { reversals, outcome: 'refund_id_conflict' };
   const isOutdated = providerId === null && known.providerId !== null;
   const isLater = !isOutdated && (following[statusOf(known)] ?? []).includes(status);
   const isIdNew = known.providerId === null && providerId !== null;

@@ -87,7 +87,7 @@ export interface Refund extends Reversal<RefundStatus> {
   /** The merchant, or the checkout system that reported a refund that was made at its provider. */
   readonly reporterId: AccountId;
   readonly refundId: string;
-  /** The provider's id of the refund; `null` until it is known. Unique within the payment. */
+  /** The provider's id of the refund; `null` until it is known. Unique within the order and checkout system. */
   readonly providerRefundId: string | null;
   /** When the whole amount was refunded; `null` until then. */
   readonly refundedAtMs: number | null;

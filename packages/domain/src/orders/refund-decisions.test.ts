@@ -77,6 +77,19 @@ test('a refund that the provider has fails only by the provider’s id, and no o
   expect(end('r-1')).toBe('not_pending');
 });
 
+test('a report gives no refund the provider’s id of another one', () => {
+  const { refund, report, refunds } = paidOrder();
+  for (const refundId of ['r-1', 'r-2']) refund(refundId, 400);
+  expect(report({ refundId: 'r-1', providerRefundId: 're_1' })).toBe('reverse');
+  expect(report({ refundId: 'r-2', providerRefundId: 're_1' })).toBe('refund_id_conflict');
+  const payment = { checkoutId, paymentId: 'p-2', paidAtMs: nowMs, amount: amountOf(400), currency: 'EUR' };
+  const refused = { ...payment, refusedAtMs: nowMs, code: 'order_already_paid' } as const;
+  expect(report({ paymentId: 'p-2', providerRefundId: 're_1' }, refused)).toBe('refund_id_conflict');
+  expect(refunds()).toEqual(['r-2 PENDING ', 'r-1 SUCCEEDED ']);
+  // A provider's list need not repeat the refund_id.
+  expect(report({ providerRefundId: 're_1' })).toBe('replayed');
+});
+
 test('a refund shows when it succeeded, even if the bank returned the money, and each event shows what was known by then', () => {
   const { refund, report, order } = paidOrder();
   refund('r-1', 400);

@@ -136,7 +136,9 @@ export function decideReportedRefund(
       : { reporterId: order.merchantId, refundId };
   // The id is empty if the report names a refund of another payment, and not by the provider's id.
   const isTaken =
-    existing === undefined && (key.refundId === '' || refundNamed(order, key.reporterId, key.refundId) !== undefined);
+    existing === undefined
+      ? key.refundId === '' || refundNamed(order, key.reporterId, key.refundId) !== undefined
+      : !isRefund(existing, order, report);
   if (isTaken || (existing ?? report).amount !== amount) return failed({ kind: 'refund_id_conflict' });
   const isIdNew = existing?.providerRefundId === null && providerRefundId !== null;
   // A refund that the provider knows fails only by the provider's id.
@@ -216,22 +218,31 @@ function currencyOf(
 }
 
 /**
- * Finds the refund that a checkout system reports. Once a refund has its provider's id, a report with another id is
- * another refund, even if it names the same refund of the merchant: the money went back twice. A refund that failed
- * here before it had the provider's id is another one too, because it can never succeed.
+ * Finds the refund that a checkout system reports, or another one with the provider's id. Once a refund has its
+ * provider's id, a report with another id is another refund, even if it names the same refund of the merchant: the
+ * money went back twice. A refund that failed here before it had the provider's id is another one too, because it can
+ * never succeed.
  */
 function findReported({ merchantId, reversals }: Order, report: ReportedRefund): Refund | undefined {
-  const { refundId, providerRefundId, status } = report;
-  const ofPayment = reversals.refunds.filter((refund) => isOfPayment(refund, report));
-  const byProvider = ofPayment.find((refund) => refund.providerRefundId === providerRefundId);
+  const { checkoutId, refundId, providerRefundId, status } = report;
+  const byProvider = reversals.refunds.find(
+    (refund) => refund.checkoutId === checkoutId && refund.providerRefundId === providerRefundId,
+  );
   if (providerRefundId !== null && byProvider !== undefined) return byProvider;
-  return ofPayment.find(
+  return reversals.refunds.find(
     (refund) =>
+      isOfPayment(refund, report) &&
       refund.reporterId === merchantId &&
       refund.refundId === refundId &&
       (providerRefundId === null || refund.providerRefundId === null) &&
       (statusOf(refund).status !== 'FAILED' || status === 'FAILED'),
   );
+}
+
+/** Whether a refund with the reported provider's id is the reported one: of the same payment, and of the same name. */
+function isRefund(refund: Refund, { merchantId }: Order, report: ReportedRefund): boolean {
+  const isNamed = report.refundId === null || refund.reporterId !== merchantId || refund.refundId === report.refundId;
+  return isNamed && isOfPayment(refund, report);
 }
 
 function mayFollow(current: RefundStatus, next: RefundStatus): boolean {
