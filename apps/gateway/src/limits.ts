@@ -28,10 +28,16 @@ export const largeBodyBytes = 8_192;
 export const largeBodyBytesPerTurn = 524_288;
 
 /**
- * The largest response that Connect sends, in bytes. A page of 100 orders with the longest texts has half of this. gRPC
- * clients accept 4 MiB.
+ * The largest response that Connect sends, in bytes, because gRPC clients accept no more by default. A page of 100
+ * orders with the longest texts, metadata and refused payments has two thirds of this without its refunds and disputes.
  */
-export const responseBytesMax = 1_048_576;
+export const responseBytesMax = 4_194_304;
+
+/**
+ * The maximum size of all refunds and disputes on a page, as JSON, in bytes. A page ends before it exceeds this, but
+ * contains at least one order: its 100 refunds with the longest texts have 700 KB.
+ */
+export const pageReversalBytesMax = responseBytesMax / 4;
 
 /** The time for one call from its headers to its response. A client may set a shorter limit, but not a longer one. */
 export const callTimeoutMs = 5_000;

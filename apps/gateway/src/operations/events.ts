@@ -1,6 +1,12 @@
 import { EventService } from '@order-gateway/contract/gateway/v1/event_service_pb';
 import type { AccountId, Merchant, MerchantMode } from '@order-gateway/domain/accounts';
-import { type EventPosition, type OrderEvent, orderAfter, parseEventList } from '@order-gateway/domain/events';
+import {
+  type EventPosition,
+  type FeedEvent,
+  type OrderEvent,
+  orderAfter,
+  parseEventList,
+} from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import { formatTime } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -9,6 +15,7 @@ import type { Caller, Members, Operation } from '../calls/operation.ts';
 import { retryAfter, storageFailure } from '../calls/store-failure.ts';
 import { eventWatchLimits } from '../limits.ts';
 import { orderRecord, type RecordDeps } from './orders.ts';
+import { fittingCount } from './refunds.ts';
 import { type Handled, type OperationDeps, operationsOf } from './service.ts';
 
 type EventDeps = Pick<OperationDeps, 'store' | 'eventWatch'> & RecordDeps;
@@ -34,12 +41,16 @@ async function listEvents(
   if (!parsed.ok) return parsed;
   const { filter, cursorAfter } = parsed.value;
   /** `waitMs` is the preferred wait for a first event if the call was allowed to wait, and otherwise 0. */
-  const pageOf = (events: readonly OrderEvent[], after: EventPosition, waitMs = caller.waitMs) =>
-    success({
-      body: { events: events.map((event) => eventResponse(event, mode, deps)), next_cursor: cursorAfter(after) },
+  const pageOf = (listed: readonly FeedEvent[], after: EventPosition, waitMs = caller.waitMs) => {
+    const page = listed.map((event) => eventResponse(event, mode, deps));
+    const events = page.slice(0, fittingCount(page.map(({ data }) => data)));
+    const last = listed.length > events.length ? listed[events.length - 1] : undefined;
+    return success({
+      body: { events, next_cursor: cursorAfter(last ?? after) },
       outcome: 'ok',
       preferenceApplied: waitMs > 0 ? `wait=${waitMs / 1_000}` : undefined,
     });
+  };
   const endsAt = performance.now() + caller.waitMs;
   for (let { after } = filter; ; ) {
     const listed = await store.listEvents(id, { ...filter, after }, caller.timeLeftMs());

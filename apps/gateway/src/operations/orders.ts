@@ -30,7 +30,7 @@ import { failed, type Result, success } from '@order-gateway/domain/result';
 import { checksumFailure } from '@order-gateway/domain/signing';
 import { type Caller, type Operation, outcomeOf } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
-import { createRefund, reversalMembers } from './refunds.ts';
+import { createRefund, fittingCount, reversalMembers } from './refunds.ts';
 import { type Handlers, type OperationDeps, operationsOf } from './service.ts';
 import { type ChangedOrder, changeOrder, type FoundOrder, findForPayment, findOrder } from './stored-orders.ts';
 
@@ -84,8 +84,8 @@ export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[]
     },
 
     /**
-     * Lists orders, newest first. The last page has no cursor. With a filter by metadata or currency, a page can have
-     * fewer orders than its limit.
+     * Lists orders, newest first. The last page has no cursor. With a filter by metadata or currency, or if orders have
+     * many refunds, a page can have fewer orders than its limit.
      */
     async listOrders(members, caller: Caller<Merchant>) {
       const { id } = caller.account;
@@ -94,10 +94,10 @@ export function orderOperations(deps: CreateOrderDeps & RecordDeps): Operation[]
       const { filter, cursorAfter } = parsed.value;
       const listed = await deps.store.list(id, { ...filter, limit: filter.limit + 1 }, caller.timeLeftMs());
       if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
-      const page = listed.orders.slice(0, filter.limit);
-      const last = listed.orders.length > filter.limit ? page.at(-1) : undefined;
+      const page = listed.orders.slice(0, filter.limit).map((order) => recordOf(order, caller));
+      const orders = page.slice(0, fittingCount(page));
+      const last = listed.orders.length > orders.length ? listed.orders[orders.length - 1] : undefined;
       const end = last ?? listed.scannedTo;
-      const orders = page.map((order) => recordOf(order, caller));
       return success({ body: { orders, next_cursor: end && cursorAfter(end) }, outcome: 'ok' });
     },
   };

@@ -31,6 +31,7 @@ import {
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { type Caller, type Deadline, type Members, outcomeOf, type Success } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
+import { pageReversalBytesMax } from '../limits.ts';
 import type { Handled, OperationDeps } from './service.ts';
 import { changeOrder, findForPayment, findOrder } from './stored-orders.ts';
 
@@ -157,6 +158,18 @@ export function reversalMembers(order: Order) {
     refunded_amount: refunded === 0n ? undefined : Number(refunded) / 100,
     disputes: disputes.length === 0 ? undefined : disputes.map(disputeRecord),
   };
+}
+
+/**
+ * Returns how many of the orders of a page fit into a response with their refunds and disputes: at least the first one.
+ */
+export function fittingCount(records: readonly Partial<ReturnType<typeof reversalMembers>>[]): number {
+  let bytes = 0;
+  const excess = records.findIndex(({ refunds, disputes }, index) => {
+    if (refunds || disputes) bytes += Buffer.byteLength(JSON.stringify([refunds, disputes]));
+    return index > 0 && bytes > pageReversalBytesMax;
+  });
+  return excess < 0 ? records.length : excess;
 }
 
 function refundRecord(refund: Refund) {
