@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { exploreAll } from '../../helpers/interleavings/explore.ts';
-import { calls, create, orderWorld, type PlannedCall } from '../../helpers/interleavings/order-world.ts';
+import { calls, create, orderWorld, type PlannedCall, reversalCalls } from '../../helpers/interleavings/order-world.ts';
 
 const everyCall = Object.values(calls);
 
@@ -34,3 +34,15 @@ test.for([
     expect(explored.schedules).toBeGreaterThan(explored.checked);
   },
 );
+
+test.for([
+  { names: ['refund', 'refund again', 'record the refund', 'record a dispute'] },
+  { names: ['refund', 'refund what is left', 'record a refund of the provider', 'record a dispute'] },
+  { names: ['refund', 'end the refund', 'record the refund', 'record the end of the dispute'] },
+])('the concurrent calls $names on a paid order violate no invariant', async ({ names }) => {
+  const named = (name: string) => calls[name] ?? reversalCalls[name] ?? create();
+  const world = orderWorld(names.map(named), { earlier: ['create', 'pay by 2'].map(named), ticks: 0 });
+  const explored = await exploreAll(world, { faultsMax: 0 });
+  process.stdout.write(`${names.join(', ')}: ${JSON.stringify(explored)}\n`);
+  expect(explored.schedules).toBeGreaterThan(explored.checked);
+});
