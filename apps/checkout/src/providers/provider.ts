@@ -1,4 +1,5 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
+import { parseRefund } from '@order-gateway/domain/payments';
 import type { FastifyInstance } from 'fastify';
 import type { Customer, SeenDispute, SeenRefund } from '../gateway/gateway.ts';
 import type { Attempt, Connection } from '../store/store.ts';
@@ -40,6 +41,20 @@ export interface RefundInput {
   readonly refundId: string;
   readonly amount: AmountHundredths;
   readonly currency: string;
+}
+
+/**
+ * Returns the merchant's refund that the metadata of a provider's refund name; `undefined` if it is the provider's own.
+ * Other programs write metadata too, so they must also name the order, by either of its ids, and a valid refund_id.
+ */
+export function refundIdIn(
+  metadata: unknown,
+  { orderId, serviceOrderId }: Pick<Attempt, 'orderId' | 'serviceOrderId'>,
+): string | undefined {
+  const { order_id, service_order_id, refund_id } = Object(metadata);
+  const isOfOrder = order_id === orderId || service_order_id === `${serviceOrderId}`;
+  const named = parseRefund({ refund_id });
+  return isOfOrder && named.ok ? named.value.refundId : undefined;
 }
 
 /** A merchant's account at a provider, with its secrets. */
@@ -115,7 +130,7 @@ export interface Provider extends Offering {
   /** Refunds what the merchant still has of a captured payment. */
   readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
   /** Refunds a recorded payment, or a part of it, for a merchant. The metadata names the merchant's refund. */
-  readonly refundPart: Call<RefundInput, SeenRefund>;
+  readonly refundPart: Call<RefundInput, Omit<SeenRefund, 'refundId'>>;
   /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
   /** Lists the ids of attempts or payments whose refunds or disputes changed since a time. */

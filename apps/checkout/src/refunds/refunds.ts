@@ -54,7 +54,7 @@ export function createRefunds(deps: RefundDeps) {
       ? await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
       : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
-    await report(attempt, { refunds: [made.value ?? failed], disputes: [] });
+    await report(attempt, { refunds: [made.value ? { ...made.value, refundId } : failed], disputes: [] });
   };
 
   /** Runs work on a payment, unless another process works on it. */

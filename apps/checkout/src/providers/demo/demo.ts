@@ -71,13 +71,12 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
     },
     refundPart: {
       request: ({ attemptId }, { refundId, amount }) => ({
-        refundId,
         providerRefundId: `demo_${hash('sha256', `${attemptId} ${refundId}`).slice(0, 32)}`,
         amount: `${amount}`,
       }),
       async send(_account, request) {
-        const { refundId, providerRefundId, amount } = request as Readonly<Record<string, string>>;
-        return { refundId, providerRefundId, status: 'SUCCEEDED', amount: BigInt(amount ?? 0) as AmountHundredths };
+        const { providerRefundId, amount } = request as Readonly<Record<string, string>>;
+        return { providerRefundId, status: 'SUCCEEDED', amount: BigInt(amount ?? 0) as AmountHundredths };
       },
     },
     async reversals(_account, { attemptId }) {

@@ -1,7 +1,15 @@
 import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
 import type { Attempt } from '../../store/store.ts';
-import { type Account, type Fetch, type Method, type Provider, ProviderError, type Seen } from '../provider.ts';
+import {
+  type Account,
+  type Fetch,
+  type Method,
+  type Provider,
+  ProviderError,
+  refundIdIn,
+  type Seen,
+} from '../provider.ts';
 
 // The API is described at docs.mollie.com/reference. Compared with it in November 2026, but never with the real Mollie.
 
@@ -71,7 +79,7 @@ interface Refund {
   readonly status: 'queued' | 'pending' | 'processing' | 'refunded' | 'failed' | 'canceled';
   readonly amount: Amount;
   readonly createdAt: string;
-  readonly metadata?: { readonly refund_id?: string } | null;
+  readonly metadata?: unknown;
 }
 
 interface Chargeback {
@@ -236,10 +244,16 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
     changedSince<Payment>(account, 'payments', since, '&embed=captures,refunds');
 
   return {
-    async reversals(account, { paymentId }) {
-      const path = `/payments/${paymentId}?embed=refunds,chargebacks`;
+    async reversals(account, attempt) {
+      const path = `/payments/${attempt.paymentId}?embed=refunds,chargebacks`;
       const { refunds = [], chargebacks = [] } = Object(Object(await call(account, 'GET', path))._embedded);
-      return { refunds: refunds.map(seenRefund), disputes: chargebacks.map(seenDispute) };
+      return {
+        refunds: refunds.map((refund: Refund) => ({
+          ...seenRefund(refund),
+          refundId: refundIdIn(refund.metadata, attempt),
+        })),
+        disputes: chargebacks.map(seenDispute),
+      };
     },
     async *reversed(account, since) {
       for (const list of ['refunds', 'chargebacks'] as const)
@@ -290,10 +304,9 @@ function seenOf(payment: Payment): Seen {
   }
 }
 
-function seenRefund({ id, status, amount, createdAt, metadata }: Refund): SeenRefund {
+function seenRefund({ id, status, amount, createdAt }: Refund): SeenRefund {
   const hasFailed = status === 'failed' || status === 'canceled';
   return {
-    refundId: metadata?.refund_id,
     providerRefundId: id,
     status: hasFailed ? 'FAILED' : status === 'refunded' ? 'SUCCEEDED' : 'PENDING',
     amount: hundredthsOf(amount.value),

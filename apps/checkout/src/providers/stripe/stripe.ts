@@ -1,6 +1,14 @@
 import Stripe from 'stripe';
 import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
-import { type Account, type Fetch, type Provider, ProviderError, type RefundInput, type Seen } from '../provider.ts';
+import {
+  type Account,
+  type Fetch,
+  type Provider,
+  ProviderError,
+  type RefundInput,
+  refundIdIn,
+  type Seen,
+} from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
 const timeoutMs = 20_000;
@@ -183,12 +191,15 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
   }
 
   return {
-    async reversals(account, { paymentId }) {
+    async reversals(account, attempt) {
       const { refunds, disputes } = clientOf(account);
-      const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
+      const ofPayment = { payment_intent: attempt.paymentId ?? '', limit: pageLength };
       const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(items));
       return {
-        refunds: (await read(refunds.list(ofPayment))).map(seenRefund),
+        refunds: (await read(refunds.list(ofPayment))).map((refund) => ({
+          ...seenRefund(refund),
+          refundId: refundIdIn(refund.metadata, attempt),
+        })),
         disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
       };
     },
@@ -248,17 +259,8 @@ const refundStatuses: Readonly<Record<string, SeenRefund['status']>> = {
   canceled: 'FAILED',
 };
 
-function seenRefund({
-  id,
-  status,
-  amount,
-  currency,
-  metadata,
-  created,
-  failure_reason: reason,
-}: Stripe.Refund): SeenRefund {
+function seenRefund({ id, status, amount, currency, created, failure_reason: reason }: Stripe.Refund): SeenRefund {
   return {
-    refundId: metadata?.refund_id,
     providerRefundId: id,
     // One that requires an action of the customer is pending too.
     status: refundStatuses[status ?? ''] ?? 'PENDING',
