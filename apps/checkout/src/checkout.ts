@@ -46,6 +46,8 @@ export interface CheckoutOptions {
   readonly retentionDays?: number | undefined;
   /** The port for Prometheus; absent without one. */
   readonly adminPort?: number | undefined;
+  /** Multiplies the time limits that a busy machine can exceed, in tests. */
+  readonly patience?: number | undefined;
   /** Replaces the network in tests. */
   readonly send?: Fetch;
 }
@@ -55,14 +57,14 @@ const bodyBytesMax = 1_048_576;
 
 /** Opens a checkout, which serves its pages and continues attempts until it is closed. */
 export async function openCheckout(options: CheckoutOptions, logger: Logger) {
-  const store = openStore({ url: options.databaseUrl });
+  const store = openStore({ url: options.databaseUrl, patience: options.patience });
   let baseUrl = options.baseUrl ?? '';
   const providers = createProviders(store, { baseUrl: () => baseUrl, send: options.send });
   const metrics = createMetrics(store);
   const admin = metrics.createServer();
   const deps: AdvanceDeps = {
     store,
-    gateway: openGateway(options.gatewayGrpcUrl, options.credentials),
+    gateway: openGateway(options.gatewayGrpcUrl, options.credentials, options.patience),
     providers,
     accountOf: accountReader(store, options.secretsKeys && createEncryption<string>(options.secretsKeys)),
     baseUrl: () => baseUrl,

@@ -174,7 +174,7 @@ test('the webhook of a refund or a dispute starts a look at the payment', async 
 /** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */
 async function transferred(orderId: string) {
   const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
-  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
   const transfer = (paymentId: string) =>
     gateway.recordTransfer({
       ...{ orderToken, attemptId: '', paymentId, paidAt: new Date() },

@@ -286,7 +286,7 @@ test('an attempt whose process ended after a change is due, even if it was not b
 async function check(): Promise<string> {
   const lines: string[] = [];
   const { clientId, clientSecret } = world.options.credentials;
-  const gateway = openGateway(world.options.gatewayGrpcUrl, { clientId, clientSecret });
+  const gateway = openGateway(world.options.gatewayGrpcUrl, { clientId, clientSecret }, world.options.patience);
   const providers = createProviders(world.store, { baseUrl: () => world.baseUrl, send: stripe.send });
   const accountOf = accountReader(world.store, createEncryption<string>([testSecretsKey]));
   const program = new Command();

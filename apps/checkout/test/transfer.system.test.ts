@@ -34,7 +34,7 @@ async function run(args: readonly string[], secrets: readonly string[] = []): Pr
     readSecrets: async () => secrets,
     actor: 'tester',
   });
-  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
   addStatementCommands(program, (work) => work({ store: world.store, gateway }), { print, actor: 'tester' });
   await program.parseAsync([...args], { from: 'user' });
   return lines.join('\n');
@@ -101,7 +101,7 @@ test('a transfer of an order with a payment in progress waits', async () => {
   const token = await world.createOrder('claimed', order);
   await world.post(`/pay/${token}`);
   const { service_order_id } = await world.findOrder('claimed');
-  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials);
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
   await gateway.start({ orderToken: token, attemptId: 'other' }, 600);
   const path = await statement(creditorReferenceOf(Number(service_order_id)));
   expect(await run(['statement', path])).toMatch(/WAITING.*payment_in_progress/);

@@ -55,15 +55,19 @@ export interface Payment extends Pick<Attempt, 'orderToken' | 'attemptId' | 'amo
   readonly paidOn?: string;
 }
 
-/** Opens a client of the gateway's gRPC port, which connects with the first call. */
-export function openGateway(baseUrl: string, { clientId, clientSecret }: Credentials) {
+/**
+ * Opens a client of the gateway's gRPC port, which connects with the first call. `patience` multiplies the time limit
+ * of a call.
+ */
+export function openGateway(baseUrl: string, { clientId, clientSecret }: Credentials, patience = 1) {
   const authenticate: Interceptor = (next) => (request) => {
     request.header.set('x-client-id', clientId);
     request.header.set('x-client-secret', clientSecret);
     propagation.inject(context.active(), request.header, { set: (header, name, value) => header.set(name, value) });
     return next(request);
   };
-  const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs: callTimeoutMs });
+  const defaultTimeoutMs = callTimeoutMs * patience;
+  const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs });
   const client = createClient(CheckoutService, transport);
   const record = ({ paidAt, paidOn, amountHundredths, currency, ...payment }: Payment, refusals: readonly string[]) =>
     answered(

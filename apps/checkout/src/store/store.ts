@@ -1,6 +1,12 @@
 import { hash, randomBytes } from 'node:crypto';
 import { randomBase62 } from '@order-gateway/domain/accounts';
-import { arrayLiteral, isDuplicate, openClient, redact } from '@order-gateway/postgres/connections';
+import {
+  arrayLiteral,
+  type DatabaseOptions,
+  isDuplicate,
+  openClient,
+  redact,
+} from '@order-gateway/postgres/connections';
 import {
   and,
   asc,
@@ -91,8 +97,8 @@ interface Run {
  * Opens the store, on one connection that the first statement opens. Every statement is a separate transaction. Rejects
  * with errors that contain no values.
  */
-export function openStore({ url }: { readonly url: string }) {
-  const client = openClient({ url, applicationName: 'order-gateway checkout' }, (db) => db);
+export function openStore(options: Pick<DatabaseOptions, 'url' | 'patience'>) {
+  const client = openClient({ ...options, applicationName: 'order-gateway checkout' }, (db) => db);
   const run = async <Result>(statement: (db: PostgresJsDatabase) => Promise<Result>): Promise<Result> => {
     try {
       return await client.run(statement);

@@ -1,5 +1,6 @@
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
 import { openStore } from '../../src/store/store.ts';
 
@@ -7,7 +8,7 @@ import { openStore } from '../../src/store/store.ts';
 export async function openTestStore() {
   const database = await createMigratedDatabase();
   await migrateDatabase(database.url, undefined, checkoutMigrations);
-  const store = openStore({ url: database.url });
+  const store = openStore({ url: database.url, patience: testPatience });
   return {
     store,
     async close(): Promise<void> {

@@ -3,6 +3,7 @@ import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
@@ -10,7 +11,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
 import { newId, openStore } from '../../src/store/store.ts';
-import { startGateway } from './gateway-process.ts';
+import { startPatientGateway } from './gateway-process.ts';
 
 /**
  * A gateway with a merchant, and a checkout that takes the merchant's payments. The checkout has only the privileges of
@@ -59,7 +60,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     const merchant = await accounts.create('Test Shop', mode);
     const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
     await accounts.close();
-    const gateway = await startGateway(database.url);
+    const gateway = await startPatientGateway(database.url);
     closing.push(gateway.stop);
     const options: CheckoutOptions = {
       host: '127.0.0.1',
@@ -69,11 +70,12 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
       gatewayGrpcUrl: gateway.grpcUrl,
       credentials,
       secretsKeys: [testSecretsKey],
+      patience: testPatience,
       ...(send && { send }),
     };
     const checkout = await openCheckout(options, pino({ level: 'silent' }));
     closing.push(checkout.close);
-    const store = openStore(database);
+    const store = openStore({ url: database.url, patience: testPatience });
     closing.push(store.close);
     const headers = { 'x-client-id': merchant.clientId, 'x-client-secret': merchant.clientSecret };
     const call: World['call'] = (method, path, body) =>

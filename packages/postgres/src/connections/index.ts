@@ -1,4 +1,10 @@
-export { arrayLiteral, createConnectionEvents, type DatabaseClient, openClient } from './client.ts';
+export {
+  arrayLiteral,
+  createConnectionEvents,
+  type DatabaseClient,
+  type DatabaseOptions,
+  openClient,
+} from './client.ts';
 export { parseConnectionUrl } from './connection-url.ts';
 export { ConnectionLost, isDuplicate, redact } from './errors.ts';
 export { awaitRecovery, inspectServer } from './inspect-server.ts';
