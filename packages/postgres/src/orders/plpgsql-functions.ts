@@ -368,12 +368,13 @@ begin
 /**
  * Runs a query of distributed tables for the merchants of one server: that of `merchant_id`. There, it runs the query
  * once for each group of shards, with their names in place of the tables', because Citus would run it on all servers.
- * The query must write names of tables in quotes, as Drizzle does. `columns` are the columns of its rows, with types.
+ * If `merchant_ids` is not null, it uses only the shards of these merchants. The query must write names of tables in
+ * quotes, as Drizzle does. `columns` are the columns of its rows, with types.
  */
-export const queryShards = (columns: string) =>
+export const runOnShards = (columns: string) =>
   orderFunction(
-    'query_shards',
-    { merchant_id: 'bigint', query: 'text' },
+    'run_on_shards',
+    { merchant_id: 'bigint', merchant_ids: 'bigint[]', query: 'text' },
     {
       returns: 'setof record',
       columns,
@@ -383,7 +384,7 @@ export const queryShards = (columns: string) =>
   shard_ids bigint[];
 begin
   if not exists (select from pg_dist_partition where logicalrelid = '${getTableName(orders)}'::regclass) then
-    return query execute query_shards.query;
+    return query execute run_on_shards.query;
     return;
   end if;
   for tables, shard_ids in
@@ -391,16 +392,22 @@ begin
     join pg_class on pg_class.oid = logicalrelid join pg_dist_shard using (logicalrelid)
     join pg_dist_placement using (shardid) join pg_dist_local_group using (groupid)
     where colocationid = (select colocationid from pg_dist_partition where logicalrelid = '${getTableName(orders)}'::regclass)
-    group by shardminvalue
+    group by shardminvalue having run_on_shards.merchant_ids is null or array_agg(shardid) && (
+      select array_agg(get_shard_id_for_distribution_column('${getTableName(orders)}', merchant.id))
+      from unnest(run_on_shards.merchant_ids) as merchant (id)
+    )
+    order by shardminvalue
   loop
-    shard_query := query_shards.query;
+    shard_query := run_on_shards.query;
     for number in 1 .. cardinality(tables) loop
       -- A name after a dot is a column's.
       shard_query := regexp_replace(shard_query, '(?<!\\.)"' || tables[number] || '"', '"' || tables[number] || '_' || shard_ids[number] || '"', 'g');
     end loop;
     return query execute shard_query;
   end loop;
-  if not found then raise exception 'this server has no orders: distribute the function query_shards'; end if;`,
+  if not found and run_on_shards.merchant_ids is null then
+    raise exception 'this server has no orders: distribute the function run_on_shards';
+  end if;`,
     },
   );
 
@@ -412,5 +419,5 @@ export const orderFunctions = [
   refusePayment,
   insertOrders,
   changeReversals,
-  queryShards('id bigint'),
+  runOnShards('id bigint'),
 ].map(({ definition }) => definition);

@@ -1,8 +1,7 @@
-import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, isNotNull, isNull, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { prepareAccountsOf } from '../accounts/account-directory.ts';
 import type { MerchantServer } from '../connections/client.ts';
-import { ofMerchant } from '../orders/find/order-keys.ts';
 import { storedColumns } from '../orders/order-rows.ts';
 import { prepareServerQuery } from '../orders/server-query.ts';
 import {
@@ -32,23 +31,6 @@ export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer
 }
 
 /**
- * Selects the endpoints after a given one that have pending deliveries, as `pending`. Takes one index lookup per
- * endpoint.
- */
-function withPending(server: MerchantServer | undefined, afterMerchant: SQL, afterEndpoint: SQL): SQL {
-  const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
-    select merchant_id, endpoint_id from ${webhookDeliveries}
-    where ${ofMerchant(server, webhookDeliveries)} and ${webhookDeliveries.nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
-    order by merchant_id, endpoint_id limit 1`;
-  return sql`with recursive pending (merchant_id, endpoint_id) as (
-    (${nextEndpoint(afterMerchant, afterEndpoint)})
-    union all
-    select following.* from pending
-    cross join lateral (${nextEndpoint(sql`pending.merchant_id`, sql`pending.endpoint_id`)}) as following
-  )`;
-}
-
-/**
  * Reads how long the oldest delivery to any working endpoint has been due, and counts the enabled endpoints. Takes one
  * index lookup per endpoint.
  */
@@ -72,17 +54,20 @@ function prepareHealth(db: PostgresJsDatabase, server: MerchantServer | undefine
   );
 }
 
-/** Selects the endpoints, of any merchant, that have due deliveries. Takes one index lookup per endpoint. */
+/**
+ * Selects the endpoints, of any merchant, that have due deliveries, and whether each is disabled. Takes one index
+ * lookup per endpoint.
+ */
 function prepareFindDue(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   const { merchantId, endpointId, disabledAt, failingSince } = webhookEndpoints;
   const isDue = sql`(
     select true from ${webhookDeliveries} as due
     where due.merchant_id = ${merchantId} and due.endpoint_id = ${endpointId} and next_attempt_at <= now() limit 1
   )`;
-  const columns = { merchantId: 'bigint', endpointId: 'text' };
+  const columns = { merchantId, endpointId, isDisabled: 'boolean' };
   return prepareServerQuery(db, server, { name: 'find_due_endpoints', columns }, (value) =>
     db
-      .select({ merchantId, endpointId })
+      .select({ merchantId, endpointId, isDisabled: sql<boolean>`${isNotNull(disabledAt)}` })
       .from(webhookEndpoints)
       .where(
         and(
@@ -96,35 +81,87 @@ function prepareFindDue(db: PostgresJsDatabase, server: MerchantServer | undefin
   );
 }
 
-/**
- * Moves from endpoint to endpoint through the index of pending deliveries, and claims the due ones of each up to the
- * limits, so that the backlog of one endpoint does not affect other endpoints. PostgreSQL reads no further endpoint
- * once it has enough rows. Regardless of the statistics of the tables, every plan for a statement of this form reads
- * due rows by their ctid, joins no third table, and looks up each endpoint once, so it reads no other events or orders
- * of a merchant.
- */
+/** Returns a placeholder of a statement, or the value for it. */
+type ReadValue = (name: string) => Placeholder;
+
+/** Up to how many deliveries of each endpoint a claim takes. */
+interface ClaimedEndpoints {
+  /** The beginning of a query that selects the endpoints as `pending`. */
+  readonly from: SQL;
+  readonly capacity: SQL;
+}
+
+/** Moves from endpoint to endpoint through the index of pending deliveries. */
+function pendingEndpoints(value: ReadValue): ClaimedEndpoints {
+  const { nextAttemptAt } = webhookDeliveries;
+  const nextEndpoint = (merchantId: SQL, endpointId: SQL) => sql`
+    select merchant_id, endpoint_id from ${webhookDeliveries}
+    where ${nextAttemptAt} is not null and (merchant_id, endpoint_id) > (${merchantId}, ${endpointId})
+    order by merchant_id, endpoint_id limit 1`;
+  const inFlight = sql`coalesce((${value('busy')}::jsonb ->> (pending.merchant_id || ' ' || pending.endpoint_id))::int, 0)`;
+  return {
+    from: sql`with recursive pending (merchant_id, endpoint_id) as (
+      (${nextEndpoint(sql`${value('afterMerchant')}::bigint`, sql`${value('afterEndpoint')}::text`)})
+      union all
+      select following.* from pending
+      cross join lateral (${nextEndpoint(sql`pending.merchant_id`, sql`pending.endpoint_id`)}) as following
+    )
+    select due.id from pending`,
+    capacity: sql`case when endpoint.is_failing is null then ${value('limit')}::int
+      else greatest(0, ${value('perEndpoint')}::int - ${inFlight}) end`,
+  };
+}
+
+/** Takes the endpoints from a list with their capacities. */
+function listedEndpoints(value: ReadValue): ClaimedEndpoints {
+  const lists = sql`${value('merchantIds')}::bigint[], ${value('endpointIds')}::text[], ${value('capacities')}::int[]`;
+  return {
+    from: sql`select due.id from unnest(${lists}) as pending (merchant_id, endpoint_id, capacity)`,
+    capacity: sql`pending.capacity`,
+  };
+}
+
 function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined) {
-  const limit = sql`${sql.placeholder('limit')}::int`;
-  const inFlight = sql`coalesce((${sql.placeholder('busy')}::jsonb ->> (pending.merchant_id || ' ' || pending.endpoint_id))::int, 0)`;
+  const { merchantId, endpointId, attempts } = webhookDeliveries;
+  const { eventId, type, createdAt } = events;
+  const { url, signingSecret } = webhookEndpoints;
+  const columns = {
+    merchantId,
+    endpointId,
+    attempt: attempts,
+    event: { eventId, type, createdAt },
+    order: { ...getTableColumns(orders), isLeaseLive: 'boolean' },
+    endpoint: { url, signingSecret, previousSecret: 'bytea' },
+  };
+  return prepareServerQuery(db, server, { name: 'claim_deliveries', columns }, (value) =>
+    claimOf(db, value, server ? listedEndpoints(value) : pendingEndpoints(value)),
+  );
+}
+
+/**
+ * Claims the due deliveries of each endpoint up to the limits, so that the backlog of one endpoint does not affect
+ * other endpoints. PostgreSQL reads no further endpoint once it has enough rows. Regardless of the statistics of the
+ * tables, every plan for a statement of this form reads due rows by their ctid, joins no third table, and looks up each
+ * endpoint once, so it reads no other events or orders of a merchant.
+ */
+function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: ClaimedEndpoints) {
   const due = sql`(
-    ${withPending(server, sql`${sql.placeholder('afterMerchant')}::bigint`, sql`${sql.placeholder('afterEndpoint')}::text`)}
-    select due.id from pending
+    ${from}
     cross join lateral (
       select (
         select failing_since is not null from ${webhookEndpoints}
-        where ${ofMerchant(server, webhookEndpoints)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
+        where merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and disabled_at is null
       ) as is_failing offset 0
     ) as endpoint
     cross join lateral (
       select ctid as id from ${webhookDeliveries}
-      where ${ofMerchant(server, webhookDeliveries)} and merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
-        and coalesce(endpoint.is_failing, true) = ${sql.placeholder('failing')}::boolean
+      where merchant_id = pending.merchant_id and endpoint_id = pending.endpoint_id and next_attempt_at <= now()
+        and coalesce(endpoint.is_failing, true) = ${value('failing')}::boolean
       order by next_attempt_at
-      limit case when endpoint.is_failing is null then ${limit}
-        else greatest(0, ${sql.placeholder('perEndpoint')}::int - ${inFlight}) end
+      limit ${capacity}
       for update skip locked
     ) as due
-    limit ${limit}
+    limit ${value('limit')}::int
   )`;
   const claimed = db.$with('claimed').as(
     db
@@ -135,14 +172,7 @@ function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined
         nextAttemptAt: sql`now() + ${leaseSeconds} * interval '1 second'`,
       })
       .from(events)
-      .where(
-        and(
-          ofMerchant(server, webhookDeliveries),
-          ofMerchant(server, events),
-          sql`${webhookDeliveries}.ctid = any(array${due})`,
-          isEventOfDelivery,
-        ),
-      )
+      .where(and(sql`${webhookDeliveries}.ctid = any(array${due})`, isEventOfDelivery))
       .returning({
         merchantId: webhookDeliveries.merchantId,
         endpointId: webhookDeliveries.endpointId,
@@ -172,20 +202,15 @@ function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined
       },
     })
     .from(claimed)
-    .innerJoin(
-      orders,
-      and(ofMerchant(server, orders), eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)),
-    )
+    .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)))
     .leftJoin(
       webhookEndpoints,
       and(
-        ofMerchant(server, webhookEndpoints),
         eq(webhookEndpoints.merchantId, claimed.merchantId),
         eq(webhookEndpoints.endpointId, claimed.endpointId),
         isNull(webhookEndpoints.disabledAt),
       ),
-    )
-    .prepare('claim_deliveries');
+    );
 }
 
 /**
@@ -195,14 +220,19 @@ function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined
  * delivery. If that URL is gone, the delivery is due again, for the endpoint's new URL.
  */
 function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefined) {
-  const array = (name: string, type: string) => sql`${sql.placeholder(name)}::${sql.raw(type)}[]`;
+  return prepareServerQuery(db, server, { name: 'record_deliveries', columns: { endpointId: 'text' } }, (value) =>
+    recordOf(db, value),
+  );
+}
+
+function recordOf(db: PostgresJsDatabase, value: ReadValue) {
+  const array = (name: string, type: string) => sql`${value(name)}::${sql.raw(type)}[]`;
   const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;
   const eventKeys = sql`${array('eventIds', 'text')}, ${array('attempts', 'int')}`;
   const results = sql`${array('kinds', 'text')}, ${array('afterSeconds', 'int')}, ${array('texts', 'text')}`;
-  // Times are computed in subqueries, because an update on Citus can't combine a function of the time with a column.
   const hasMoved = sql`exists (
     select from ${webhookEndpoints}
-    where ${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = attempt.merchant_id
+    where ${webhookEndpoints.merchantId} = attempt.merchant_id
       and ${webhookEndpoints.endpointId} = attempt.endpoint_id and ${webhookEndpoints.url} <> attempt.url
   )`;
   const nextAttemptAt = sql`case when kind = 'endpoint_gone' and ${hasMoved} then now() else now() + after_seconds * interval '1 second' end`;
@@ -221,7 +251,7 @@ function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefine
       })
       .from(attempts)
       .where(
-        sql`${ofMerchant(server, webhookDeliveries)} and ${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
+        sql`${webhookDeliveries.merchantId} = attempt.merchant_id and ${webhookDeliveries.eventId} = attempt.event_id and ${webhookDeliveries.endpointId} = attempt.endpoint_id and ${webhookDeliveries.attempts} = attempt.attempts`,
       )
       .returning({
         merchantId: webhookDeliveries.merchantId,
@@ -239,7 +269,7 @@ function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefine
       select merchant_id, endpoint_id, url, bool_or(kind = 'delivered') as works, bool_or(kind = 'endpoint_gone') as is_gone
       from recorded where kind <> 'not_sent' group by merchant_id, endpoint_id, url
     ) as result
-    join ${webhookEndpoints} on ${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id
+    join ${webhookEndpoints} on ${webhookEndpoints.merchantId} = result.merchant_id
       and ${webhookEndpoints.endpointId} = result.endpoint_id and ${webhookEndpoints.url} = result.url
       and ${isNull(webhookEndpoints.disabledAt)}
     where result.is_gone or result.works = (${webhookEndpoints.failingSince} is not null)
@@ -251,7 +281,7 @@ function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefine
     .set({ failingSince: sql`result.failing_since`, disabledAt: sql`result.disabled_at` })
     .from(endpoint)
     .where(
-      sql`${ofMerchant(server, webhookEndpoints)} and ${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
+      sql`${webhookEndpoints.merchantId} = result.merchant_id and ${webhookEndpoints.endpointId} = result.endpoint_id`,
     )
-    .prepare('record_deliveries');
+    .returning({ endpointId: webhookEndpoints.endpointId });
 }

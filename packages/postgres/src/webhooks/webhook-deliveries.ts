@@ -10,7 +10,6 @@ import {
 } from '../connections/client.ts';
 import { unlessUnreachable } from '../connections/errors.ts';
 import { openOnServers } from '../merchant-servers.ts';
-import { inStatements } from '../orders/find/order-keys.ts';
 import { orderOf } from '../orders/order-rows.ts';
 import { queueLimits } from '../queue-limits.ts';
 import { prepareDeliveries } from './delivery-statements.ts';
@@ -171,11 +170,8 @@ function openServerQueue(options: DatabaseOptions) {
     clients: [client],
     ...queueLimits.deliveries,
     async run(client, attempts) {
-      for (const group of inStatements(server, attempts)) {
-        await client.run(({ record }) =>
-          record.execute({ merchantId: group[0]?.merchantId, ...recordParameters(group) }),
-        );
-      }
+      const merchantIds = attempts.map(({ merchantId }) => merchantId);
+      await client.run(({ record }) => record(recordParameters(attempts), merchantIds));
       return attempts.map(() => ({ kind: 'recorded' }));
     },
   });
@@ -188,8 +184,8 @@ function openServerQueue(options: DatabaseOptions) {
       const previous = lastEndpoints.get(failing);
       const parameters = claimParameters(filter, previous);
       const rows = await (server
-        ? claimByMerchant(client, filter, parameters)
-        : client.run(({ claim }) => claim.execute(parameters)));
+        ? claimOfEndpoints(client, filter, parameters)
+        : client.run(({ claim }) => claim(parameters)));
       lastEndpoints.delete(failing);
       const last = rows.length < limit ? undefined : rows.toSorted(byEndpoint).at(-1);
       if (last !== undefined) lastEndpoints.set(failing, last);
@@ -203,7 +199,8 @@ function openServerQueue(options: DatabaseOptions) {
         mode: accounts.get(merchantId)?.mode ?? 'live',
         attempt,
         event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
-        endpoint: endpoint === null ? undefined : { url: endpoint.url, signingSecrets: secretsOf(endpoint) },
+        // The columns of an absent endpoint are null.
+        endpoint: endpoint?.url ? { url: endpoint.url, signingSecrets: secretsOf(endpoint) } : undefined,
       }));
       return { deliveries, isDone };
     },
@@ -213,25 +210,33 @@ function openServerQueue(options: DatabaseOptions) {
 }
 
 /**
- * Finds out which endpoints of a server have due deliveries, then claims the deliveries of each merchant. The merchants
- * share the limit equally, and the next claim takes what is left.
+ * Finds out which endpoints of a server have due deliveries, then claims their deliveries on the shards of their
+ * merchants. The endpoints share the limit equally, and the next claim takes what is left.
  */
-async function claimByMerchant(
+async function claimOfEndpoints(
   client: DatabaseClient<Statements>,
   { perEndpoint, inFlight, limit }: ClaimFilter,
   parameters: ReturnType<typeof claimParameters>,
 ) {
   // Endpoints with deliveries in flight may have no capacity left, so their number is added to the limit.
   const due = await client.run(({ findDue }) => findDue({ ...parameters, limit: limit + inFlight.size }));
-  const free = due.filter((endpoint) => (inFlight.get(endpointKeyOf(endpoint)) ?? 0) < perEndpoint);
-  const merchantIds = [...new Set(free.toSorted(byEndpoint).map(({ merchantId }) => merchantId))].slice(0, limit);
-  const share = Math.floor(limit / Math.max(1, merchantIds.length));
-  const claims = await Promise.all(
-    merchantIds.map((merchantId) =>
-      client.run(({ claim }) => claim.execute({ ...parameters, merchantId, limit: share })),
-    ),
-  );
-  return claims.flat();
+  const endpoints = due
+    .map((endpoint) => ({
+      ...endpoint,
+      capacity: endpoint.isDisabled ? limit : perEndpoint - (inFlight.get(endpointKeyOf(endpoint)) ?? 0),
+    }))
+    .filter(({ capacity }) => capacity > 0)
+    .toSorted(byEndpoint)
+    .slice(0, limit);
+  if (endpoints.length === 0) return [];
+  const share = Math.floor(limit / endpoints.length);
+  const lists = {
+    merchantIds: arrayLiteral(endpoints, ({ merchantId }) => merchantId),
+    endpointIds: arrayLiteral(endpoints, ({ endpointId }) => endpointId),
+    capacities: arrayLiteral(endpoints, ({ capacity }) => Math.min(capacity, share)),
+  };
+  const merchantIds = endpoints.map(({ merchantId }) => merchantId as AccountId);
+  return client.run(({ claim }) => claim({ ...parameters, ...lists }, merchantIds));
 }
 
 /** Compares endpoints in the order in which their deliveries are claimed. */

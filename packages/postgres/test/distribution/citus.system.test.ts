@@ -109,7 +109,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await database.sql`select undistribute_table('pending_refunds')`;
     await database.sql`alter table pending_refunds add constraint pending_refunds_merchant_id_accounts_id_fk
       foreign key (merchant_id) references accounts (id)`;
-    await database.sql`drop function change_reversals, query_shards`;
+    await database.sql`drop function change_reversals, run_on_shards`;
     await database.sql.unsafe(changeReversals.definition);
     await database.sql`delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations)`;
     expect(await readDistribution()).toHaveLength(before.length - 3);

@@ -47,7 +47,7 @@ export function inStatements<Item extends { readonly merchantId: AccountId }>(
  * Returns the condition that restricts a table to the merchant of the statement, if {@link inStatements} separates
  * merchants. Citus can't determine the server from pairs of a merchant and a value.
  */
-export function ofMerchant(server: MerchantServer | undefined, table: { readonly merchantId: AnyPgColumn }): SQL {
+function ofMerchant(server: MerchantServer | undefined, table: { readonly merchantId: AnyPgColumn }): SQL {
   return server ? sql`${table.merchantId} = ${sql.placeholder('merchantId')}::bigint` : sql`true`;
 }
 
