@@ -28,6 +28,9 @@ const cachedMax = 100_000;
  */
 const lateAfterMs = 1_000;
 
+/** The longest timer of Node.js, for calls that end by themselves. */
+export const waitMsMax = 2 ** 31 - 1;
+
 interface FoundServer {
   readonly kind: 'found';
   /** The number of a server in the metadata of Citus; 0 is the coordinator. */

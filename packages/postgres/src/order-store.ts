@@ -3,7 +3,7 @@ import { merchantIdOf } from '@order-gateway/domain/links';
 import type { OrderStore } from '@order-gateway/domain/orders';
 import type { Closable } from './connections/client.ts';
 import { openEventFeed, type PostgresEventFeed } from './events/event-feed.ts';
-import { type OnServers, openOnServers } from './merchant-servers.ts';
+import { type OnServers, openOnServers, waitMsMax } from './merchant-servers.ts';
 import { openOrderChanges } from './orders/change/order-changes.ts';
 import { openServerCheck, type ServerCheck } from './orders/change/server-check.ts';
 import { openSweeps, type SweepResult, type Sweeps } from './orders/change/sweeps.ts';
@@ -116,9 +116,6 @@ function openServerStore(database: CreationOptions): PostgresOrderStore & Server
     },
   };
 }
-
-/** The longest timer of Node.js. The checks end before. */
-const waitMsMax = 2 ** 31 - 1;
 
 /** Returns a function that adds up the shares of the servers that can commit. */
 function readServedRatioOn(servers: OnServers<ServerCheck>) {

@@ -23,6 +23,9 @@ const recoveryPollMs = 500;
  */
 export const workerConnectionsMax = 20;
 
+/** Whether the database may be distributed over several servers. */
+export const hasCitus = sql<boolean>`exists (select from pg_extension where extname = 'citus')`;
+
 type Settings = Readonly<Record<string, string>>;
 
 /**
@@ -148,7 +151,7 @@ async function inspect({ db, run }: Connection) {
       pid: sql<number>`pg_backend_pid()`,
       settings: settingsBy('setting').as('settings'),
       defaults: settingsBy('reset_val').as('defaults'),
-      hasCitus: sql<boolean>`exists (select from pg_extension where extname = 'citus')`,
+      hasCitus,
     })
     .from(sql`(select) nothing`);
   const [session] = await run(() => query.execute());

@@ -21,6 +21,7 @@ import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/create/order-ids.ts';
+import { type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
 import { failRefund } from '../../src/orders/operators/fail-refund.ts';
 import { changeReversals } from '../../src/orders/plpgsql-functions.ts';
 import { type ClaimedDelivery, openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
@@ -550,6 +551,42 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await expect
       .poll(() => list({ limit: 9 }))
       .toMatchObject({ refunds: [{ orderId: 'first' }, { orderId: 'second' }] });
+  });
+
+  test('while a server hangs, orders of merchants on other servers are erased', async () => {
+    const store = openStore();
+    const { first, other } = await placedMerchants();
+    for (const { merchantId } of [first, other]) {
+      await createOrder(store, { ...sampleOrder(merchantId, { order_id: 'old' }, { cart: '17' }), createdAtMs: -2 });
+      await createOrder(store, sampleOrder(merchantId, { order_id: 'new' }));
+    }
+    const erase = (target: ErasureTarget) =>
+      eraseOrders({ url: gatewayUrl(), key: new Uint8Array(32), actor: 'alice' }, target).catch(() => 'failed');
+    // Orders of other tests are not as old.
+    const eraseOld = () => erase({ by: 'age', before: new Date(-1) });
+    const leftOf = async (merchantId: AccountId) => {
+      const [orders, pairs] = [
+        await database.sql`select order_id from orders where merchant_id = ${merchantId} and erased_digest is null order by order_id`,
+        await database.sql`select from order_metadata where merchant_id = ${merchantId}`,
+      ];
+      return [...orders.map(({ order_id }) => order_id), pairs.length];
+    };
+    const server = cluster.workers.find(({ port }) => port === first.port);
+    server?.hang();
+    onTestFinished(() => server?.resume());
+    await expect.poll(async () => [await eraseOld(), await leftOf(other.merchantId)]).toEqual(['failed', ['new', 0]]);
+    const [{ client_id } = {}] = await database.sql`select client_id from accounts where id = ${other.merchantId}`;
+    const eraseNew = () => erase({ by: 'order', clientId: client_id, orderId: 'new' });
+    await expect.poll(async () => [await eraseNew(), await leftOf(other.merchantId)]).toContainEqual([0]);
+    server?.resume();
+    expect(await leftOf(first.merchantId)).toEqual(['new', 'old', 1]);
+    await expect.poll(async () => [await eraseOld(), await leftOf(first.merchantId)]).toContainEqual(['new', 0]);
+    const logged = await database.sql`select details from audit_log where action = 'orders.erase' order by id`;
+    expect(logged.map(({ details }) => [details.by, details.orders])).toEqual([
+      ['age', 1],
+      ['order', 1],
+      ['age', 1],
+    ]);
   });
 
   test('the share of merchants that are served falls while a server is down or hangs, and rises afterwards', async () => {

@@ -1,13 +1,26 @@
 import { hash } from 'node:crypto';
+import type { AccountId } from '@order-gateway/domain/accounts';
 import { erasedValues, erasureDigest, isManual, type Order, personalFieldNames } from '@order-gateway/domain/orders';
-import { and, asc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { AdminOptions } from '../../accounts/admin-connection.ts';
 import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
-import { arrayLiteral, noStatementTimeoutMs, withConnection } from '../../connections/client.ts';
-import { isConcurrencyFailure } from '../../connections/errors.ts';
+import {
+  arrayLiteral,
+  type Connection,
+  type MerchantServer,
+  noStatementTimeoutMs,
+  withConnection,
+} from '../../connections/client.ts';
+import { DatabaseError, isConcurrencyFailure } from '../../connections/errors.ts';
+import { hasCitus } from '../../connections/inspect-server.ts';
+import { openOnServers, waitMsMax } from '../../merchant-servers.ts';
 import { accounts, orderMetadata, orders, payments } from '../../schema.ts';
 import { orderOf } from '../order-rows.ts';
+import { prepareServerQuery } from '../server-query.ts';
+
+const applicationName = 'order-gateway erasure';
 
 /** The maximum number of orders that one statement erases: about a tenth of a second of work. */
 const batchMax = 500;
@@ -20,8 +33,11 @@ export type ErasureTarget =
   /** All orders created before this time, or more than this number of days ago by the database's clock. */
   | { readonly by: 'age'; readonly before: Date | { readonly daysAgo: number } };
 
-/** A target whose time is known. */
-type ResolvedTarget = Exclude<ErasureTarget, { readonly by: 'age' }> | { readonly by: 'age'; readonly before: Date };
+/** A target whose merchant or time is known. */
+type ResolvedTarget =
+  | (Extract<ErasureTarget, { readonly by: 'order' }> & { readonly merchantId: AccountId })
+  | Extract<ErasureTarget, { readonly by: 'email' }>
+  | { readonly by: 'age'; readonly before: Date };
 
 /** The options of an erasure. */
 export interface ErasureOptions extends AdminOptions {
@@ -35,71 +51,139 @@ export interface ErasureOptions extends AdminOptions {
  * Erases the personal fields of orders, batch by batch. The statement that erases a batch also records it in the audit
  * log, without any customer data. Orders that are already erased stay as they are. Returns the number of orders that
  * this call erased. If the target is an e-mail address, statements have no time limit. Rejects with an error that
- * contains no values; orders that were erased before the error stay erased.
+ * contains no values, after it has erased the orders on the other servers of merchants; they stay erased.
  */
-export function eraseOrders(
-  { url, key, actor = systemActor(), signal }: ErasureOptions,
-  target: ErasureTarget,
+export async function eraseOrders(options: ErasureOptions, target: ErasureTarget): Promise<number> {
+  const { url } = options;
+  const limits = target.by === 'email' ? { statementTimeoutMs: noStatementTimeoutMs } : {};
+  const connectionOptions = { url, applicationName, ...limits };
+  const { resolved, isDistributed } = await withConnection(connectionOptions, ({ db, run }) =>
+    run(() => resolve(db, target)),
+  );
+  const eraseOn = (server?: MerchantServer) =>
+    withConnection(connectionOptions, (connection) => eraseOnServer(connection, server, resolved, options));
+  // The statements for one order name its merchant, so they run on the merchant's server.
+  if (target.by === 'order') return eraseOn();
+  const servers = openOnServers({ url, isDistributed }, ({ server }) => ({ server, close: async () => {} }));
+  try {
+    const counts = await servers.onEach(({ server }) => eraseOn(server), waitMsMax)(undefined);
+    if (counts.length === 0) throw new DatabaseError('the servers of the merchants could not be read');
+    return counts.reduce((total, count) => total + count, 0);
+  } finally {
+    await servers.close();
+  }
+}
+
+/** Erases the orders of all merchants or, of one server, those of one merchant after the other. */
+async function eraseOnServer(
+  connection: Connection,
+  server: MerchantServer | undefined,
+  target: ResolvedTarget,
+  { key, actor = systemActor(), signal }: ErasureOptions,
 ): Promise<number> {
-  const isSlow = target.by === 'email';
-  const options = {
-    url,
-    applicationName: 'order-gateway erasure',
-    ...(isSlow && { statementTimeoutMs: noStatementTimeoutMs }),
-  };
-  return withConnection(options, async (connection) => {
-    const { db } = connection;
-    const run = <Rows>(statement: () => Promise<Rows>) => (isSlow ? statement() : connection.run(statement));
-    const resolved = await run(() => resolve(db, target));
-    let count = 0;
-    for (;;) {
-      const found = await run(() => findBatch(db, resolved));
+  const { db } = connection;
+  const run = <Rows>(statement: () => Promise<Rows>) =>
+    target.by === 'email' ? statement() : connection.run(statement);
+  const erase = async (merchantId?: AccountId) => {
+    for (let count = 0; ; ) {
+      const found = await run(() => findBatch(db, target, merchantId));
       try {
         if (found.length > 0)
-          count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target: resolved }));
+          count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target, merchantId }));
         if (found.length < batchMax || signal?.aborted) return count;
       } catch (error) {
         // The sweep of expired orders locks the same orders in a different sequence, so the two can deadlock.
         if (!isConcurrencyFailure(error)) throw error;
       }
     }
-  });
+  };
+  if (server === undefined) return erase(target.by === 'order' ? target.merchantId : undefined);
+  const findMerchants = prepareFindMerchants(db, server, target);
+  for (let count = 0; ; ) {
+    const found = await run(() => findMerchants());
+    for (const merchantId of new Set(found.map(({ merchantId }) => merchantId))) {
+      if (signal?.aborted) return count;
+      count += await erase(merchantId);
+    }
+    if (found.length === 0) return count;
+  }
 }
 
 /** Counts the orders that {@link eraseOrders} would erase. The statement has no time limit. */
 export function countErasableOrders(url: string, target: ErasureTarget): Promise<number> {
-  const options = { url, applicationName: 'order-gateway erasure', statementTimeoutMs: noStatementTimeoutMs };
+  const options = { url, applicationName, statementTimeoutMs: noStatementTimeoutMs };
   return withConnection(options, async ({ db }) => {
-    const resolved = await resolve(db, target);
-    return db.$count(orders, and(isNull(orders.erasedDigest), conditionOf(resolved)));
+    const { resolved } = await resolve(db, target);
+    return db.$count(orders, isErasable(resolved));
   });
 }
 
-/** The clock of a gateway may be wrong, so the database decides how old an order is. */
-async function resolve(db: PostgresJsDatabase, target: ErasureTarget): Promise<ResolvedTarget> {
-  if (target.by !== 'age') return target;
-  const { before } = target;
-  if (before instanceof Date) return { by: 'age', before };
-  const [row] = await db.execute<{ before: string }>(
-    sql`select now() - make_interval(days => ${before.daysAgo}) as before`,
-  );
-  return { by: 'age', before: new Date(row?.before ?? Number.NaN) };
+/**
+ * Finds the merchant of an order. The clock of a gateway may be wrong, so the database decides how old an order is.
+ * Also returns whether merchants may be on different servers.
+ */
+async function resolve(
+  db: PostgresJsDatabase,
+  target: ErasureTarget,
+): Promise<{ readonly resolved: ResolvedTarget; readonly isDistributed: boolean }> {
+  const clientId = target.by === 'order' ? target.clientId : null;
+  const daysAgo = target.by === 'age' && 'daysAgo' in target.before ? target.before.daysAgo : null;
+  const [row] = await db.execute<{ isDistributed: boolean; merchantId: string | null; before: string | null }>(sql`
+    select ${hasCitus} as "isDistributed", now() - make_interval(days => ${daysAgo}::int) as before,
+      (select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${clientId}) as "merchantId"`);
+  const isDistributed = row?.isDistributed ?? false;
+  if (target.by === 'email') return { resolved: target, isDistributed };
+  if (target.by === 'order') {
+    // No account has the id 0.
+    return { resolved: { ...target, merchantId: Number(row?.merchantId ?? 0) as AccountId }, isDistributed };
+  }
+  const before = target.before instanceof Date ? target.before : new Date(row?.before ?? Number.NaN);
+  return { resolved: { by: target.by, before }, isDistributed };
 }
 
-function findBatch(db: PostgresJsDatabase, target: ResolvedTarget) {
+/** Finds merchants of a server that have orders to erase. The rows contain a merchant once for each order. */
+function prepareFindMerchants(db: PostgresJsDatabase, server: MerchantServer, target: ResolvedTarget) {
+  const { merchantId, createdAt } = orders;
+  const columns = { merchantId: 'bigint' };
+  return prepareServerQuery<{ merchantId: AccountId }>(db, server, { name: 'find_erasable', columns }, () =>
+    db
+      .select({ merchantId: sql<AccountId>`${merchantId}` })
+      .from(orders)
+      .where(isErasable(target))
+      .orderBy(asc(createdAt))
+      .limit(batchMax),
+  );
+}
+
+function findBatch(db: PostgresJsDatabase, target: ResolvedTarget, merchantId: AccountId | undefined) {
   return db
     .select()
     .from(orders)
-    .where(and(isNull(orders.erasedDigest), conditionOf(target)))
+    .where(and(isOf(orders, merchantId), isErasable(target)))
     .orderBy(asc(orders.createdAt))
     .limit(batchMax)
     .execute();
 }
 
+/** Restricts a table to a merchant, if one is given. On Citus, the statement then runs on the merchant's server. */
+function isOf(table: { readonly merchantId: AnyPgColumn }, merchantId: AccountId | undefined): SQL {
+  return merchantId === undefined ? sql`true` : eq(table.merchantId, merchantId);
+}
+
 async function eraseBatch(
   db: PostgresJsDatabase,
   found: readonly Order[],
-  { key, actor, target }: { readonly key: Uint8Array; readonly actor: string; readonly target: ResolvedTarget },
+  {
+    key,
+    actor,
+    target,
+    merchantId,
+  }: {
+    readonly key: Uint8Array;
+    readonly actor: string;
+    readonly target: ResolvedTarget;
+    readonly merchantId: AccountId | undefined;
+  },
 ): Promise<number> {
   const erasures = found.map(({ merchantId, fields }) => ({
     merchantId,
@@ -125,7 +209,7 @@ async function eraseBatch(
       delete from ${orderMetadata} using unnest(${pairArray('merchantId', 'bigint')}, ${pairArray('digest', 'bytea')},
         ${pairArray('createdAt', 'timestamptz')}, ${pairArray('serviceOrderId', 'bigint')})
         as pair (merchant_id, pair_digest, created_at, service_order_id)
-      where ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
+      where ${isOf(orderMetadata, merchantId)} and ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
         and ${orderMetadata}.created_at = pair.created_at and ${orderMetadata}.service_order_id = pair.service_order_id`);
   }
   const manual = found.filter(isManual);
@@ -140,7 +224,7 @@ async function eraseBatch(
     update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, metadata = null, reversals = ${withoutNotes}, ${emptied}
     from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
       ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
-    where ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
+    where ${isOf(orders, merchantId)} and ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
       and ${isNull(orders.erasedDigest)}
     returning ${orders}.order_id`;
   const action = { actor, name: 'orders.erase', ...recordOf(target) };
@@ -166,12 +250,14 @@ const emptied = sql.join(
   sql`, `,
 );
 
+function isErasable(target: ResolvedTarget): SQL | undefined {
+  return and(isNull(orders.erasedDigest), conditionOf(target));
+}
+
 function conditionOf(target: ResolvedTarget): SQL | undefined {
   switch (target.by) {
-    case 'order': {
-      const merchantId = sql`(select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${target.clientId})`;
-      return and(inArray(orders.merchantId, merchantId), eq(orders.order_id, target.orderId));
-    }
+    case 'order':
+      return and(eq(orders.merchantId, target.merchantId), eq(orders.order_id, target.orderId));
     case 'email':
       return sql`lower(${orders.customer_email}) = lower(${target.email})`;
     case 'age':
