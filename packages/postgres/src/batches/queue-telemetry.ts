@@ -1,6 +1,5 @@
 import {
   createNoopMeter,
-  type Link,
   type Meter,
   ROOT_CONTEXT,
   type SpanContext,
@@ -63,7 +62,7 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) 
           `batch ${queue}`,
           {
             kind: SpanKind.CLIENT,
-            links: calls.map(linkTo),
+            links: calls.map((context) => ({ context })),
             attributes: { 'db.system.name': 'postgresql', 'db.operation.batch.size': size },
           },
           trace.setSpanContext(ROOT_CONTEXT, first),
@@ -80,8 +79,4 @@ export function queueTelemetry(queue: string, meter: Meter = createNoopMeter()) 
       }
     },
   };
-}
-
-function linkTo(context: SpanContext): Link {
-  return { context };
 }
