@@ -1,4 +1,4 @@
-import { type Contender, createMerchant, startContenders } from './contenders.ts';
+import { type Contender, createMerchant, noServer, startContenders } from './contenders.ts';
 import { fillTable, startDatabase } from './database.ts';
 import { growthFacts } from './measure/growth-facts.ts';
 import { type BenchContext, type Measured, median, type Ratio, runSection, type Section } from './measure/sections.ts';
@@ -42,12 +42,16 @@ export async function compare(context: BenchContext): Promise<Measured[]> {
   const contenders = await startContenders(cleanup, url, only);
   await warmUp(contenders, context);
   const full = { rounds, seconds, concurrency: callers };
-  const peak = { ...full, title: '64 callers', ratios: [...toPeers, ...toBare('cpuMicroseconds')] };
+  const peak = {
+    ...full,
+    title: '64 callers',
+    ratios: [...toPeers, ...toBare('cpuMicroseconds'), ...toBare('allocatedBytes')],
+  };
   const measured = [await runSection(peak, contenders, context)];
 
   const lone = contenders.filter(({ name }) => Object.entries(bare).flat().includes(name));
   if (lone[0] !== undefined) {
-    const insert: Contender = { ...lone[0], name: 'insert', protocol: 'insert', port: 0, pid: 0 };
+    const insert: Contender = { ...lone[0], name: 'insert', protocol: 'insert', ...noServer };
     const turns = rounds * Math.min(aloneTurnsMax, Math.ceil(seconds / aloneTurnsMax));
     const ratios = [...toBare('p50Ms'), ...toInsert];
     const alone = { title: 'one caller', rounds: turns, seconds: aloneSeconds, concurrency: 1, ratios };

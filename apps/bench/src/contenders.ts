@@ -13,7 +13,8 @@ const gatewayProgram = join('../../..', startArguments.at(-1) ?? '');
  * differs.
  */
 function argumentsFor(path: string): string[] {
-  return [...startArguments.slice(0, -1), join(import.meta.dirname, path)];
+  const preload = ['--import', join(import.meta.dirname, 'measure/allocation.ts')];
+  return [...startArguments.slice(0, -1), ...preload, join(import.meta.dirname, path)];
 }
 
 /** The server programs, each with the names of its contenders. */
@@ -43,7 +44,12 @@ export interface Contender {
   readonly port: number;
   /** The process of the server; 0 for contenders without a server. */
   readonly pid: number;
+  /** The bytes that the server has allocated on V8's heap; NaN for contenders without a server. */
+  readonly allocatedBytes: () => Promise<number>;
 }
+
+/** What a contender without a server has instead of one. */
+export const noServer = { port: 0, pid: 0, allocatedBytes: async () => Number.NaN };
 
 /**
  * Starts the programs of the named contenders on a database, with a new merchant. Creates the gateway's tables if they
@@ -58,7 +64,7 @@ export async function startContenders(
   const contenders: Contender[] = [];
   for (const { args, json, grpc } of programs) {
     if (![json, grpc].some((name) => name !== undefined && names.includes(name))) continue;
-    const { pid, ready } = await startServer(cleanup, args, {
+    const { ready, ...server } = await startServer(cleanup, args, {
       PATH: process.env.PATH,
       DATABASE_URL: databaseUrl,
       NODE_ENV: 'production',
@@ -72,10 +78,11 @@ export async function startContenders(
     const ports = { json: portIn(ready.http_url), grpc: portIn(ready.grpc_address) };
     for (const protocol of ['json', 'grpc'] as const) {
       const name = { json, grpc }[protocol];
-      if (name !== undefined) contenders.push({ name, protocol, databaseUrl, merchant, port: ports[protocol], pid });
+      if (name !== undefined)
+        contenders.push({ name, protocol, databaseUrl, merchant, port: ports[protocol], ...server });
     }
   }
-  contenders.push({ name: 'pgbench', protocol: 'pgbench', databaseUrl, merchant, port: 0, pid: 0 });
+  contenders.push({ name: 'pgbench', protocol: 'pgbench', databaseUrl, merchant, ...noServer });
   return contenders.filter(({ name }) => names.includes(name));
 }
 

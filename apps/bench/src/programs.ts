@@ -1,24 +1,41 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, execFile, type StdioOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
+/** Also the limit for a message's answer. */
 const startLimitMs = 60_000;
 const stopLimitMs = 10_000;
 
+/** A program that serves requests. */
+interface StartedServer {
+  readonly pid: number;
+  /** Its JSON line with `"msg":"ready"`. */
+  readonly ready: Readonly<Record<string, unknown>>;
+  /** Resolves to the bytes that it has allocated on V8's heap, if it loaded `allocation.ts`. */
+  readonly allocatedBytes: () => Promise<number>;
+}
+
 /**
- * Starts a Node.js program. Returns its pid and its JSON line with `"msg":"ready"`. `cleanup` stops the program.
- * Throws with the end of its standard error if it exits first or is not ready within a minute.
+ * Starts a Node.js program. `cleanup` stops the program. Throws with the end of its standard error if it exits first or
+ * is not ready within a minute.
  */
 export async function startServer(
   cleanup: AsyncDisposableStack,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-): Promise<{ readonly pid: number; readonly ready: Readonly<Record<string, unknown>> }> {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+): Promise<StartedServer> {
+  const stdio: StdioOptions = ['ignore', 'pipe', 'pipe', 'ipc'];
+  const child = spawn(process.execPath, args, { env, stdio }) as ChildProcessByStdio<null, Readable, Readable>;
   cleanup.defer(() => stop(child));
+  const allocatedBytes = async () => {
+    child.send('allocated bytes');
+    const [bytes] = await once(child, 'message', { signal: AbortSignal.timeout(startLimitMs) });
+    return Number(bytes);
+  };
   let errors = '';
   child.stderr.on('data', (chunk) => {
     errors = `${errors}${chunk}`.slice(-4_000);
@@ -27,7 +44,7 @@ export async function startServer(
   try {
     for await (const line of createInterface({ input: child.stdout, signal: limit })) {
       const message = line.startsWith('{') ? JSON.parse(line) : {};
-      if (message.msg === 'ready') return { pid: child.pid ?? 0, ready: message };
+      if (message.msg === 'ready') return { pid: child.pid ?? 0, ready: message, allocatedBytes };
     }
   } finally {
     // Later lines are dropped without parsing, which would take CPU from the measurement.

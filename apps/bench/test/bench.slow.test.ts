@@ -15,7 +15,7 @@ test.skipIf(mustSkip('every contender of the bench', reason))(
       allStored(names.filter((name) => /^(gateway|libraries|bare)-/.test(name)).concat('insert')),
       allStored(['gateway-grpc', 'bare-http2']),
     ]);
-    expect(sections.map(({ ratios }) => ratios.length)).toEqual([10, 6, 1]);
+    expect(sections.map(({ ratios }) => ratios.length)).toEqual([14, 6, 1]);
     for (const name of names) expect(stdout).toContain(`| ${name} `);
   },
 );

@@ -17,6 +17,7 @@ test('contenders are compared, and no temporary files are left behind', async ()
     const args = ['--only', 'gateway-grpc,fastify', '--rounds', '1', '--seconds', String(seconds)];
     const { stdout, sections } = await bench(...args);
     for (const name of names) expect(stdout).toContain(`| ${name} `);
+    expect(sections[0]?.runs['gateway-grpc']?.[0]?.allocatedBytes).toBeGreaterThan(0);
     // A slow machine may store nothing in a second.
     seconds *= 4;
     return sections.map(outcomes);

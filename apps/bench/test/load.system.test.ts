@@ -8,7 +8,7 @@ import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/ord
 import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
-import type { Contender } from '../src/contenders.ts';
+import { type Contender, noServer } from '../src/contenders.ts';
 import { connect } from '../src/database.ts';
 import { sendLoad } from '../src/load/send-load.ts';
 import { measure } from '../src/measure/measure.ts';
@@ -31,7 +31,7 @@ async function grpcServer(onOrder: (orderId: string) => string | Promise<string>
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  return { name: 'test', protocol: 'grpc', databaseUrl: '', merchant, port, pid: 0 };
+  return { name: 'test', protocol: 'grpc', databaseUrl: '', merchant, ...noServer, port };
 }
 
 test('each gRPC call creates a new order, and error statuses count as failed', async () => {
@@ -83,7 +83,7 @@ test.skipIf(mustSkip('broken connections under wrk', missing('wrk')))(
       server.close();
     });
     const { port } = server.address() as AddressInfo;
-    const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, port, pid: 0 };
+    const contender: Contender = { name: 'test', protocol: 'json', databaseUrl: '', merchant, ...noServer, port };
     const { created, failed } = await sendLoad(contender, options);
     expect(failed).toBeGreaterThan(0);
     // wrk does not count what is in flight when it ends.

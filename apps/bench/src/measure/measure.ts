@@ -16,6 +16,8 @@ export interface Run {
   readonly stored: number;
   /** CPU time of the contender's program per order. */
   readonly cpuMicroseconds: number;
+  /** Bytes that the contender's program allocates on V8's heap per order: its garbage, because it keeps nothing. */
+  readonly allocatedBytes: number;
   readonly databaseCpuMicroseconds: number;
   /** CPU time of the sender and of the bench, which reads the contender's log, per order. */
   readonly senderCpuMicroseconds: number;
@@ -28,10 +30,12 @@ export async function measure(contender: Contender, options: LoadOptions): Promi
   await using sql = connect(contender.databaseUrl);
   const rowsBefore = await countRows(sql, contender);
   const before = await cpuOf(sql, contender);
+  const allocatedBefore = await contender.allocatedBytes();
   const memoryMib: number[] = [];
   const sampling = setInterval(async () => memoryMib.push(await residentMib(contender.pid)), memoryEveryMs);
   const { created, seconds, ...result } = await sendLoad(contender, options).finally(() => clearInterval(sampling));
   const after = await cpuOf(sql, contender);
+  const allocated = (await contender.allocatedBytes()) - allocatedBefore;
   const rows = (await countRows(sql, contender)) - rowsBefore;
   if (rows < created) {
     throw new Error(`${contender.name} created ${created} orders, but the database has ${rows} of them`);
@@ -41,6 +45,7 @@ export async function measure(contender: Contender, options: LoadOptions): Promi
     stored: rows,
     ordersPerSecond: created / seconds,
     cpuMicroseconds: (after.server - before.server) / rows,
+    allocatedBytes: allocated / rows,
     databaseCpuMicroseconds: (after.database - before.database) / rows,
     senderCpuMicroseconds: (after.sender - before.sender) / rows,
     memoryMib,

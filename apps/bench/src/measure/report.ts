@@ -15,11 +15,18 @@ export function reportOf({ title, rounds, seconds, runs, ratios }: Measured): st
   ].join('\n\n');
 }
 
-const metrics = { ordersPerSecond: 'orders/s', cpuMicroseconds: 'CPU', p50Ms: 'median', p99Ms: 'p99' };
+const metrics = {
+  ordersPerSecond: 'orders/s',
+  cpuMicroseconds: 'CPU',
+  allocatedBytes: 'garbage',
+  p50Ms: 'median',
+  p99Ms: 'p99',
+};
 
 const columns: Readonly<Record<string, (runs: readonly Run[]) => string>> = {
   'orders/s': medianOf(({ ordersPerSecond }) => ordersPerSecond, 0),
   'CPU µs/order': medianOf(({ cpuMicroseconds }) => cpuMicroseconds, 0),
+  'garbage KB/order': medianOf(({ allocatedBytes }) => allocatedBytes / 1_000, 1),
   'database CPU µs/order': medianOf(({ databaseCpuMicroseconds }) => databaseCpuMicroseconds, 0),
   'sender CPU µs/order': medianOf(({ senderCpuMicroseconds }) => senderCpuMicroseconds, 0),
   'median ms': medianOf(({ p50Ms }) => p50Ms, 2),

@@ -20,7 +20,7 @@ export interface Section extends Omit<LoadOptions, 'signal'> {
 
 /** The ratio of a metric of one contender (`of`) to the same metric of another (`to`). */
 export interface Ratio {
-  readonly metric: 'ordersPerSecond' | 'cpuMicroseconds' | 'p50Ms' | 'p99Ms';
+  readonly metric: 'ordersPerSecond' | 'cpuMicroseconds' | 'allocatedBytes' | 'p50Ms' | 'p99Ms';
   readonly of: string;
   readonly to: string;
 }
