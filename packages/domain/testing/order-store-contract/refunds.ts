@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
+import type { AccountId } from '../../src/accounts/account.ts';
 import type { AmountHundredths } from '../../src/money/money.ts';
 import type { Order } from '../../src/orders/order.ts';
+import type { RefundPosition } from '../../src/orders/order-store.ts';
 import {
   decideRefund,
   decideReportedDispute,
@@ -18,17 +20,17 @@ const hundredths = (amount: number) => BigInt(amount) as AmountHundredths;
 export function describeRefunds(steps: OrderStoreSteps): void {
   const { opened, created, newMerchant, find, act, reverse, expectEvents } = steps;
 
-  /** Returns an order of 10.00 that `p-1` paid, and steps on it as the operations take them. */
-  const paidOrder = async (order_id: string) => {
+  /** Returns an order of 10.00 that is paid, by default by `p-1`, and steps on it as the operations take them. */
+  const paidOrder = async (order_id: string, merchantId?: AccountId, paidBy = 'p-1') => {
     const order = await created(
-      sampleOrder(await newMerchant(), { order_id, order_amount: 10, order_currency: 'EUR' }),
+      sampleOrder(merchantId ?? (await newMerchant()), { order_id, order_amount: 10, order_currency: 'EUR' }),
     );
-    expect(await act(order, paymentOf(order, 'p-1'))).toBe('changed');
+    expect(await act(order, paymentOf(order, paidBy))).toBe('changed');
     const checkoutId = checkoutOf(order.merchantId);
     return {
       order,
       refund: (refundId: string, amount?: number) =>
-        reverse(order, 'p-1', (found, _, nowMs) => {
+        reverse(order, paidBy, (found, _, nowMs) => {
           const requested = {
             refundId,
             amount: amount === undefined ? undefined : hundredths(amount),
@@ -47,8 +49,8 @@ export function describeRefunds(steps: OrderStoreSteps): void {
           const full = { disputeId: 'd-1', amount: hundredths(1_000), currency: 'EUR', reason: null };
           return decideReportedDispute(found, { checkoutId, paymentId: 'p-1', ...full, ...report }, refused, nowMs);
         }),
-      pending: async () => {
-        const listed = await opened().store.listPendingRefunds(checkoutId, { limit: 100 }, timeoutMs);
+      pending: async (after?: RefundPosition, limit = 100) => {
+        const listed = await opened().store.listPendingRefunds(checkoutId, { after, limit }, timeoutMs);
         return listed.kind === 'found' ? listed.refunds : listed.kind;
       },
       statuses: async () => {
@@ -77,12 +79,7 @@ export function describeRefunds(steps: OrderStoreSteps): void {
       serviceOrderId: order.serviceOrderId,
     });
     expect(second).toMatchObject({ refundId: 'r-2', amount: 600n });
-    const after = await opened().store.listPendingRefunds(
-      checkoutOf(order.merchantId),
-      { after: first, limit: 1 },
-      timeoutMs,
-    );
-    expect(after).toStrictEqual({ kind: 'found', refunds: [second] });
+    expect(await pending(first, 1)).toStrictEqual([second]);
 
     const succeeded = { refundId: 'r-1', providerRefundId: 're_1', amount: hundredths(400) };
     expect(await report({ ...succeeded, status: 'PENDING' })).toBe('changed');
@@ -102,6 +99,16 @@ export function describeRefunds(steps: OrderStoreSteps): void {
       ...['order.paid refunded', 'order.refunded refunded', 'order.refund_failed refunded'],
       'order.refund_failed refunded',
     ]);
+  });
+
+  it('a list of pending refunds continues after each of them, even if a later order is refunded first', async () => {
+    const first = await paidOrder('first');
+    const second = await paidOrder('second', first.order.merchantId, 'p-2');
+    for (const { refund } of [second, first]) expect(await refund('r-1', 400)).toBe('changed');
+    const all = await first.pending();
+    if (typeof all === 'string') throw new Error(all);
+    expect(all).toHaveLength(2);
+    for (const [index, after] of all.entries()) expect(await first.pending(after)).toStrictEqual(all.slice(index + 1));
   });
 
   it('changeReversals stores refunds that the provider made, and fails pending refunds that no longer fit', async () => {
