@@ -124,11 +124,14 @@ describe.each([
     const { order_amount: amount, order_currency: currency } = order.fields;
     const second = { checkoutId, paymentId: 'p-2', amount, currency, code: 'order_already_paid' as const };
     const paid = { ...order, orderStatus: 'PAID' as const, payment };
-    await store.refusePayment({ order: paid, payment: { ...second, paidAtMs: createdAtMs } }, enoughMs);
+    const third = { ...second, paymentId: 'p-3' };
+    for (const refused of [second, third])
+      await store.refusePayment({ order: paid, payment: { ...refused, paidAtMs: createdAtMs } }, enoughMs);
     const change = async (
       decide: (found: Order, refused: RefusedPayment | null) => ReturnType<typeof decideRefund>,
+      refused = second,
     ) => {
-      const found = await store.findForPayment(order.orderToken, second, enoughMs);
+      const found = await store.findForPayment(order.orderToken, refused, enoughMs);
       const decided = found.kind === 'found' ? decide(found.order, found.refused) : undefined;
       if (!decided?.ok || decided.value.kind !== 'reverse') throw new Error('nothing was decided');
       expect(await store.changeReversals(decided.value.change, enoughMs)).toEqual({ kind: 'changed' });
@@ -138,16 +141,22 @@ describe.each([
     await change((found, refused) =>
       decideReportedRefund(found, { ...report, refundedAtMs: createdAtMs }, refused, createdAtMs),
     );
+    // The rest of this payment is still owed.
+    const part = { ...report, ...third, providerRefundId: 're-2', amount: 1n as typeof amount };
+    await change(
+      (found, refused) => decideReportedRefund(found, { ...part, refundedAtMs: null }, refused, createdAtMs),
+      third,
+    );
     const tables = ['orders', 'payments', 'refused_payments', 'pending_refunds'] as const;
     const contents = () =>
       Promise.all(
         tables.map(
           (table) =>
-            database.sql`select entry::text from ${database.sql(table)} entry where merchant_id = ${merchantId}`,
+            database.sql`select entry::text from ${database.sql(table)} entry where merchant_id = ${merchantId} order by 1`,
         ),
       );
     const before = await contents();
-    expect(before.map(({ length }) => length)).toEqual([1, 2, 1, 1]);
+    expect(before.map(({ length }) => length)).toEqual([1, 3, 2, 1]);
     expect(before[2]?.[0]?.entry).toMatch(/2024-02-01 00:00:00\+\d\d"\)$/);
     const lines = await exported(createdAtMs, createdAtMs + 1);
     for (const table of tables)
