@@ -207,6 +207,7 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
       [dispute('WON'), 'ok'],
       [dispute('OPEN'), 'replayed'],
       [dispute('LOST'), 'ok'],
+      [refund('s', '6.01'), 'refund_exceeds_payment'],
       [dispute('WON', { reason: 'fraudulent' }), 'ok'],
       [refund('s', '10.00'), 'created'],
     ],
