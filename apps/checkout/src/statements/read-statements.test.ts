@@ -90,6 +90,7 @@ test.each<[string, TestEntry]>([
   ['a debit', { direction: 'DBIT' }],
   ['a pending credit', { status: 'PDNG' }],
   ['a pending credit, with a code', { status: '<Cd>PDNG</Cd>' }],
+  ['a credit that is only announced', { status: '<Cd>INFO</Cd>' }],
 ])('%s is no credit', async (_case, entry) => {
   expect(await readEntries(entry)).toEqual([]);
 });
@@ -119,6 +120,15 @@ test.each<[string, TestEntry, string]>([
   [
     'a batch that does not add up',
     { transactions: [transaction('', amountXml('4.00')), transaction('', amountXml('5.99'))] },
+    'batch_without_details',
+  ],
+  [
+    'a batch with a debit',
+    {
+      transactions: ['CRDT', 'DBIT'].map((direction) =>
+        transaction('', { extra: `<Amt Ccy="EUR">5.00</Amt><CdtDbtInd>${direction}</CdtDbtInd>` }),
+      ),
+    },
     'batch_without_details',
   ],
   [
