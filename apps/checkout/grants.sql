@@ -22,5 +22,7 @@ begin
     -- RETENTION_DAYS erases these.
     grant update (payer_digest) on checkout.credits to order_gateway_checkout;
     grant delete on checkout.calls to order_gateway_checkout;
+    -- Only keys of disconnected accounts that nothing needs.
+    grant execute on function checkout.erase_keys(text[]) to order_gateway_checkout;
   end if;
 end $$;

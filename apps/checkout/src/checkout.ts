@@ -148,6 +148,7 @@ function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly Backgrou
     { name: 'comparison', everyMs: 1_000, run: compareNext },
     { name: 'refunds', everyMs: 5_000, run: refunds.makePending },
     { name: 'reversals', everyMs: 5_000, run: refunds.reportListed },
+    { name: 'keys', everyMs: 3_600_000, run: refunds.eraseKeys },
     { name: 'transfers', everyMs: 60_000, run: openImport(deps).reportWaiting },
     ...(retentionDays === undefined
       ? []

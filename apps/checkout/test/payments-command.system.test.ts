@@ -7,6 +7,7 @@ import { paymentsCommands } from '../src/cli/commands.ts';
 import { accountReader } from '../src/providers/accounts.ts';
 import { createProviders, offeringsOf } from '../src/providers/all.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
+import { connections } from '../src/store/schema.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
@@ -79,6 +80,14 @@ test('the key of an account that is connected again also serves the payments of 
   await run(['connect', clientId, 'stripe'], [key]);
   const current = await accountOf(known.at(-1)?.connectionId ?? '');
   expect(current.secrets).toEqual({ key, webhookSecret: 'whsec_2' });
+  await run(['disconnect', clientId, 'stripe']);
+  // The checkout erases the keys of disconnected accounts. Connecting one again restores them.
+  await world.store.run((db) => db.update(connections).set({ disconnectedAt: new Date(0) }));
+  expect(await world.store.eraseKeys([])).toBe(known.length);
+  expect(await run(['list', clientId])).toMatch(/ disconnected 1970-\S+ .*, key erased$/m);
+  expect(await run(['list', clientId, '--json'])).toContain('"has_key":false');
+  await run(['connect', clientId, 'stripe'], [key]);
+  for (const { connectionId } of known) expect((await accountOf(connectionId)).secrets.key).toBe(key);
   await run(['disconnect', clientId, 'stripe']);
 });
 

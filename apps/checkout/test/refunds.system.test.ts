@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { addRefundCommands } from '../src/cli/refunds.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
-import { connections, credits } from '../src/store/schema.ts';
+import { attempts, connections, credits } from '../src/store/schema.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { useWorld } from './helpers/world.ts';
 
@@ -169,6 +169,31 @@ test('the webhook of a refund or a dispute starts a look at the payment', async 
   await expect
     .poll(() => world.findOrder('webhook'))
     .toMatchObject({ refunds: [{ amount: 3 }], disputes: [{ status: 'OPEN' }] });
+});
+
+test('the key of a disconnected account is erased once its refunds have ended, and nothing tries to use it', async () => {
+  const { intent, attempt } = await paid('disconnected');
+  const { attemptId = '', connectionId } = attempt ?? {};
+  const isKept = async () => {
+    await world.refunds.eraseKeys();
+    return (await world.store.findConnection(`${connectionId}`))?.secrets.length !== 0;
+  };
+  await stripe.refundByHand(intent.id, 300);
+  const [made] = madeOf(intent);
+  Object.assign(made ?? {}, { status: 'pending' });
+  await expectReversals('disconnected', { refunds: [{ status: 'PENDING' }] });
+  const disconnectedAt = new Date(Date.now() - 7_200_000);
+  await world.store.run((db) => db.update(connections).set({ disconnectedAt }));
+  expect(await isKept()).toBe(true);
+  Object.assign(made ?? {}, { status: 'succeeded' });
+  await expectReversals('disconnected', { refunds: [{ status: 'SUCCEEDED' }] });
+  await expect.poll(isKept).toBe(false);
+  const { body, headers } = stripe.webhook();
+  const hook = await fetch(`http://127.0.0.1:${world.port}/hooks/${connectionId}`, { method: 'POST', body, headers });
+  expect(hook.status).toBe(404);
+  await world.store.run((db) => db.update(attempts).set({ state: 'ENDED' }).where(eq(attempts.attemptId, attemptId)));
+  await world.get(`/back/${attemptId}`);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED', dueAt: null, failures: 0 });
 });
 
 /** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */

@@ -3,6 +3,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
+import { hasKey } from '../providers/accounts.ts';
 import { jsonHelp, parseClientId, type With } from './commands.ts';
 
 /** The dependencies of the comparison of payments. */
@@ -30,7 +31,7 @@ export function addCheckCommand(program: Command, withCheck: With<CheckDeps>, pr
         const since = new Date(Date.now() - days * 86_400_000);
         const { printRow, end } = startList({ DIFFERENCE: 19, PAYMENT: 30, ATTEMPT: 26, ORDER: 0 }, json, print);
         let count = 0;
-        for (const connection of await deps.store.listConnections(merchantId))
+        for (const connection of (await deps.store.listConnections(merchantId)).filter(hasKey))
           for await (const found of comparePayments(deps, connection, since)) {
             const { difference, paymentId = '', attemptId, orderId = '' } = found;
             count += 1;

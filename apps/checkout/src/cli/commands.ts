@@ -4,7 +4,7 @@ import type { createEncryption } from '@order-gateway/runtime/encryption';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
-import { accountReader } from '../providers/accounts.ts';
+import { accountReader, hasKey } from '../providers/accounts.ts';
 import type { Account, Offering } from '../providers/provider.ts';
 import { openErasure } from '../store/erasure.ts';
 import { type Connection, newId, type Store } from '../store/store.ts';
@@ -105,10 +105,11 @@ export function paymentsCommands(
         const { printRow, end } = startList(columns, json, print);
         for (const connection of await store.listConnections(merchantId)) {
           const { connectionId, merchantId: clientId, provider, mode, account, createdAt, disconnectedAt } = connection;
-          const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}` : 'connected';
+          const erased = hasKey(connection) ? '' : ', key erased';
+          const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}${erased}` : 'connected';
           const times = { createdAt: createdAt.toISOString(), disconnectedAt: disconnectedAt?.toISOString() };
           printRow(
-            { connectionId, clientId, provider, mode, account, ...times },
+            { connectionId, clientId, provider, mode, account, hasKey: hasKey(connection), ...times },
             clientId,
             provider,
             mode,
@@ -138,7 +139,7 @@ export function paymentsCommands(
 
   accountCommand(
     'disconnect',
-    'Prevents new payments. The key stays stored for open payments, refunds and disputes.',
+    'Prevents new payments. The key is erased once open payments and refunds have ended.',
   ).action((merchantId: string, name: string) =>
     withPayments(async ({ store }) => {
       const { connectionId, account } = await currentOf(store, merchantId, name);
@@ -151,7 +152,7 @@ export function paymentsCommands(
   return program;
 }
 
-/** Returns the stored secrets of a connection; none if SECRETS_KEY does not decrypt them. */
+/** Returns the stored secrets of a connection; none if they were erased, or SECRETS_KEY does not decrypt them. */
 async function storedSecrets(
   { store, encryption }: Pick<PaymentsDeps, 'store' | 'encryption'>,
   { connectionId }: Connection,

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
+import { hasKey } from '../providers/accounts.ts';
 
 /**
  * Adds the address of the providers' webhooks. A webhook is only a hint that an attempt changed: what happened is read
@@ -16,8 +17,9 @@ export function hookRoutes(app: FastifyInstance, deps: AdvanceDeps & { readonly 
       async (request, reply) => {
         const { connectionId } = request.params;
         const connection = await store.findConnection(connectionId);
-        const verify = connection && providers.get(connection.provider)?.verify;
-        if (verify === undefined) return reply.code(404).send();
+        // Without a key, nothing can be looked up.
+        const verify = connection && hasKey(connection) && providers.get(connection.provider)?.verify;
+        if (!verify) return reply.code(404).send();
         const ids = verify(await accountOf(connectionId), request.headers, request.body ?? '');
         if (ids === undefined) return reply.code(400).send();
         await store.makeReversalsDue(connectionId, ids);

@@ -94,7 +94,8 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       if (request.query.left !== undefined && attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
       const waitUntilMs = performance.now() + backWaitMs;
       for (;;) {
-        attempt = (await advance(attemptId)) ?? attempt;
+        // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
+        if (!isDecided(attempt) || attempt.dueAt !== null) attempt = (await advance(attemptId)) ?? attempt;
         if (isDecided(attempt) || performance.now() > waitUntilMs) break;
         await sleep(backPollMs);
       }

@@ -96,11 +96,23 @@ export function createRefunds(deps: RefundDeps) {
     keep(pending);
   };
 
+  /** Erases the keys of disconnected accounts that no attempt and no pending refund needs. */
+  const eraseKeys = async () => {
+    const connectionIds = new Set<string>();
+    for await (const { orderToken, paymentId } of gateway.pendingRefunds()) {
+      const attempt = await store.reported(orderToken, paymentId);
+      if (attempt?.connectionId) connectionIds.add(attempt.connectionId);
+    }
+    const count = await store.eraseKeys([...connectionIds]);
+    if (count > 0) logger.info({ count }, 'erased the keys of disconnected accounts');
+  };
+
   const readReversed = createListReader(deps, 'reversed', store.makeReversalsDue);
 
   return {
     /** Makes the refunds that merchants requested, and reports the results. */
     makePending,
+    eraseKeys,
     /**
      * Reports the refunds and disputes of the payments that the providers' lists or webhooks mention, such as those
      * that were made at the provider.

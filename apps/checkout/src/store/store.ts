@@ -73,6 +73,9 @@ const pageLength = 500;
 /** Returns an identifier with 131 random bits. */
 export const newId = (prefix: string) => `${prefix}_${randomBase62(22, randomBytes)}`;
 
+/** Whether the key of a connection has not been erased. */
+const hasKey = sql`secrets <> ''`;
+
 const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
 
 /** Whether an attempt of a connection has one of these ids, or its session or payment has. */
@@ -356,8 +359,8 @@ function scheduleWork({ run }: Run) {
 
     /**
      * Returns the connections whose list was not read for a minute, each with the time up to which it was read, and
-     * marks them as read up to now. Refunds and disputes change after a merchant disconnected, too. Those that
-     * are `paused` are left out.
+     * marks them as read up to now. Refunds and disputes change after a merchant disconnected, too, and are read
+     * until the key is erased. Those that are `paused` are left out.
      */
     takeLists: (list: List, paused: readonly string[] = []) =>
       run(async (db) => {
@@ -369,7 +372,7 @@ function scheduleWork({ run }: Run) {
         const rows = await db.execute<{ connection_id: string; provider: string; read_until: string }>(sql`
           with due as (
             select connection_id, ${mark} as read_until from ${connections}
-            where ${mark} < now() - interval '1 minute' and (${list === 'reversed' ? sql`true` : isUsed})
+            where ${mark} < now() - interval '1 minute' and ${hasKey} and (${list === 'reversed' ? sql`true` : isUsed})
               and connection_id <> all(${arrayLiteral(paused, (id) => id)}::text[])
             for update skip locked
           )
@@ -402,7 +405,7 @@ function scheduleWork({ run }: Run) {
           update ${connections}
           set compared_at = now(), reversed_until = least(reversed_until, now() - make_interval(days => ${days}))
           where connection_id = (
-            select connection_id from ${connections} where compared_at < now() - interval '1 day'
+            select connection_id from ${connections} where compared_at < now() - interval '1 day' and ${hasKey}
             order by compared_at limit 1 for update skip locked
           )
           returning connection_id, provider`);
@@ -472,7 +475,7 @@ function manageConnections({ run, first }: Run) {
         actor,
       ),
 
-    /** Ends new attempts with a connection. Its secrets stay for the attempts and refunds that are not finished. */
+    /** Ends new attempts with a connection. Its secrets stay until `eraseKeys` finds that nothing needs them. */
     disconnect: (connectionId: string, actor: string) =>
       recorded(
         (db) =>
@@ -484,6 +487,19 @@ function manageConnections({ run, first }: Run) {
         'disconnect',
         actor,
       ),
+
+    /**
+     * Erases the secrets of disconnected accounts without unfinished attempts, except those of connections with pending
+     * refunds, and records it in the audit log. Returns how many. The function in the migrations has all conditions.
+     */
+    async eraseKeys(withRefunds: readonly string[]): Promise<number> {
+      const row = await first((db) =>
+        db.execute<{ count: number }>(
+          sql`select checkout.erase_keys(${arrayLiteral(withRefunds, (id) => id)}::text[]) as count`,
+        ),
+      );
+      return row?.count ?? 0;
+    },
 
     /** Adds an entry to the audit log. */
     log: (actor: string, action: string, merchantId: string, details: Readonly<Record<string, string>>) =>
