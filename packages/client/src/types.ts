@@ -164,7 +164,7 @@ export interface RefusedPayment {
   readonly paid_at: string;
   readonly code: RefusalCode;
   readonly refused_at: string;
-  /** When the whole amount was refunded. Absent until then. */
+  /** When the whole amount had gone back, by refunds or by disputes that were lost. Absent until then. */
   readonly refunded_at?: string;
 }
 

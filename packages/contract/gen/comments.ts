@@ -84,7 +84,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.RefusedPayment.paid_at": "When the customer paid, formatted like the order's created_at.",
   "gateway.v1.RefusedPayment.code": "Why it was refused: `order_already_paid`, `order_cancelled`, `order_expired` or `payment_mismatch`.",
   "gateway.v1.RefusedPayment.refused_at": "When it was refused, formatted like the order's created_at.",
-  "gateway.v1.RefusedPayment.refunded_at": "When the whole amount was refunded. Absent until then.",
+  "gateway.v1.RefusedPayment.refunded_at": "When the whole amount had gone back to the customer, by refunds or by disputes that were lost. Absent until then.",
   "gateway.v1.ServiceType": "What the order is for.",
   "gateway.v1.ServiceType.SERVICE_TYPE_UNSPECIFIED": "Not set: the field is missing.",
   "gateway.v1.ServiceType.DIGITAL": "Digital services.",

@@ -2,7 +2,7 @@ import type { EventType } from '@order-gateway/domain/events';
 import type { OrderStatus, RefusalCode } from '@order-gateway/domain/orders';
 import {
   areStored,
-  isOwedUntilRefunded,
+  isOwedUntilReturned,
   mayBecome,
   type Reversal,
   type ReversalRequest,
@@ -228,7 +228,7 @@ export function isFinal(last: State, stored: StoredOrder | null): boolean {
   const refusedEvents = stored.refused.map(() => 'order.payment_refused' as const);
   if (String(otherEvents.sort()) !== String([...refusedEvents, ...reversalEventsOf(last.reversals)].sort()))
     return false;
-  if (!stored.refused.every((refused) => isOwedUntilRefunded(refused, stored.reversals))) return false;
+  if (!stored.refused.every((refused) => isOwedUntilReturned(refused, stored.reversals))) return false;
   return overTime(last, { fromMs: 0, toMs: Number.POSITIVE_INFINITY }, stored).some(
     ({ content, status, payment, lease, refused, reversals, events }) =>
       content === stored.content &&

@@ -298,20 +298,22 @@ export function areStored(reversals: readonly Reversal[], stored: readonly Store
 }
 
 /**
- * Whether the store shows a refused payment as refunded exactly if the refunds that succeeded cover it, with the time
- * of one of them.
+ * Whether the store shows a refused payment as refunded exactly if the refunds that succeeded and the disputes that
+ * were lost cover it, with the time of one of them.
  */
-export function isOwedUntilRefunded(
-  refused: PaymentId & { readonly amount: string; readonly refundedAtMs: number | null },
+export function isOwedUntilReturned(
+  refused: PaymentId & { readonly amount: string; readonly currency: string; readonly refundedAtMs: number | null },
   stored: readonly StoredReversal[],
 ): boolean {
-  const refunds = stored.filter(
-    (item) => item.kind === 'refund' && isOf(item, refused) && item.statuses.at(-1)?.status === 'SUCCEEDED',
-  );
-  const left = refunds.reduce((owed, { amount }) => owed - hundredthsOf(amount), hundredthsOf(refused.amount));
-  return left > 0
-    ? refused.refundedAtMs === null
-    : refunds.some(({ refundedAtMs }) => refundedAtMs === refused.refundedAtMs);
+  const returned = stored.flatMap((item) => {
+    const { status, atMs } = item.statuses.at(-1) ?? {};
+    if (!isOf(item, refused) || (status !== 'SUCCEEDED' && status !== 'LOST')) return [];
+    // A dispute in another currency counts as all of the payment.
+    const { amount } = item.currency === refused.currency ? item : refused;
+    return { amount: hundredthsOf(amount), atMs: item.refundedAtMs ?? atMs };
+  });
+  const left = returned.reduce((owed, { amount }) => owed - amount, hundredthsOf(refused.amount));
+  return left > 0 ? refused.refundedAtMs === null : returned.some(({ atMs }) => atMs === refused.refundedAtMs);
 }
 
 /** Describes a refund or dispute as a response shows it. */

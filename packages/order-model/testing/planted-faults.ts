@@ -285,6 +285,11 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const refused = stored.refused.map((other) => (other === owed ? { ...other, refundedAtMs: 0 } : other));
     return owed && { calls, stored: { ...stored, refused } };
   },
+  'a refused payment that counts as owed although its money went back': ({ calls, stored }) => {
+    const returned = stored.refused.find(({ refundedAtMs }) => refundedAtMs !== null);
+    const refused = stored.refused.map((other) => (other === returned ? { ...other, refundedAtMs: null } : other));
+    return returned && { calls, stored: { ...stored, refused } };
+  },
   'a read that misses a refund': onPaidOrder(({ refund, requested }) => ({
     calls: [
       [requested('r-1', '1.00', 'created')],

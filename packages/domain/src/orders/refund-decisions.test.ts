@@ -44,9 +44,13 @@ function paidOrder(payer: AccountId | null = checkoutId) {
       const full = { ...ids, amount: amountOf(400), status: 'SUCCEEDED', reason: null, refundedAtMs: null } as const;
       return store(decideReportedRefund(order, { ...full, ...changes }, refused, nowMs));
     },
-    dispute: (status: ReportedDispute['status'], changes: Partial<ReportedDispute> = {}) => {
+    dispute: (
+      status: ReportedDispute['status'],
+      changes: Partial<ReportedDispute> = {},
+      refused: RefusedPayment | null = null,
+    ) => {
       const full = { checkoutId, paymentId: 'p-1', disputeId: 'd-1', amount: amountOf(400), currency: 'EUR' };
-      return store(decideReportedDispute(order, { ...full, reason: null, status, ...changes }, null, nowMs));
+      return store(decideReportedDispute(order, { ...full, reason: null, status, ...changes }, refused, nowMs));
     },
     end: (refundId: string) => {
       const decided = decideFailure(order, refundId, 'ended_by_operator', nowMs);
@@ -133,19 +137,19 @@ test('a dispute in another currency holds the whole payment', () => {
   expect(refund('r-1', 1)).toBe('refund_exceeds_payment');
 });
 
+const refusedIds = { checkoutId, paymentId: 'p-2' };
+const refused: RefusedPayment = {
+  ...refusedIds,
+  paidAtMs: nowMs,
+  amount: amountOf(1_000),
+  currency: 'JPY',
+  refusedAtMs: nowMs,
+  code: 'order_already_paid',
+};
+
 test('a refused payment is owed until refunds that succeeded cover it, and they are no part of the refunded amount', () => {
   const { report, order } = paidOrder();
-  const ids = { checkoutId, paymentId: 'p-2' };
-  const code = 'order_already_paid';
-  const refused = {
-    ...ids,
-    paidAtMs: nowMs,
-    amount: amountOf(1_000),
-    currency: 'JPY',
-    refusedAtMs: nowMs,
-    code,
-  } as const;
-  const refund = { ...ids, providerRefundId: 're_1', amount: amountOf(1_000), refundedAtMs: nowMs } as const;
+  const refund = { ...refusedIds, providerRefundId: 're_1', amount: amountOf(1_000), refundedAtMs: nowMs } as const;
   // The amount has the decimals of the currency of the refused payment.
   expect(report({ ...refund, amount: amountOf(450) }, refused)).toBe('invalid_request');
   const refundedAt = (['PENDING', 'SUCCEEDED', 'FAILED'] as const).map((status) => {
@@ -157,6 +161,29 @@ test('a refused payment is owed until refunds that succeeded cover it, and they 
   report({ providerRefundId: 're_3', amount: amountOf(300) });
   expect(refundedHundredths(order())).toBe(300n);
   expect(refundableHundredths(order())).toBe(700n);
+});
+
+test.each([
+  ['the whole amount', { amount: amountOf(1_000), currency: 'JPY' }, []],
+  ['an unknown part of it', { amount: amountOf(1), currency: 'EUR' }, []],
+  ['what was not refunded', { amount: amountOf(700), currency: 'JPY' }, [300]],
+])('a refused payment is not owed while a dispute of %s is lost', (_, disputed, refunds) => {
+  const { dispute, report, order } = paidOrder();
+  for (const hundredths of refunds)
+    report({ ...refusedIds, providerRefundId: 're_1', amount: amountOf(hundredths), refundedAtMs: nowMs }, refused);
+  const refundedAt = (['INQUIRY', 'OPEN', 'LOST', 'WON', 'LOST'] as const).map((status) => {
+    expect(dispute(status, { ...refusedIds, ...disputed }, refused)).toBe('reverse');
+    const { history = [] } = order().reversals.disputes[0] ?? {};
+    return refundedAtOf(order(), refused) === history.at(-1)?.atMs;
+  });
+  expect(refundedAt).toEqual([false, false, true, false, true]);
+  expect(refundableHundredths(order())).toBe(1_000n);
+});
+
+test('a refused payment is owed if only a part of it was disputed', () => {
+  const { dispute, order } = paidOrder();
+  dispute('LOST', { ...refusedIds, amount: amountOf(999), currency: 'JPY' }, refused);
+  expect(refundedAtOf(order(), refused)).toBeNull();
 });
 
 test('a note decides how the refund of a simulated payment ends, and of no other', () => {

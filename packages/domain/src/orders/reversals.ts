@@ -1,5 +1,15 @@
 import type { AccountId } from '../accounts/account.ts';
-import type { DisputeStatus, Order, OrderPayment, Refund, RefusedPayment, Reversal, Reversals } from './order.ts';
+import type { AmountHundredths } from '../money/money.ts';
+import type {
+  Dispute,
+  DisputeStatus,
+  Order,
+  OrderPayment,
+  Refund,
+  RefusedPayment,
+  Reversal,
+  Reversals,
+} from './order.ts';
 
 /** Returns the current status of a refund or dispute, and when it began. */
 export function statusOf<Status>({ history }: Pick<Reversal<Status>, 'history'>) {
@@ -59,25 +69,39 @@ export function refundableHundredths({ fields, payment, reversals }: Order): big
     ...reversals.refunds.filter((refund) => statusOf(refund).status !== 'FAILED'),
     ...reversals.disputes.filter((dispute) => holdsMoney(statusOf(dispute).status)),
   ].filter((reversal) => isOfPayment(reversal, payment));
-  // How much a dispute in another currency takes is unknown, so it holds everything.
-  const amountOf = ({ amount, currency }: Reversal<unknown>) =>
-    currency === fields.order_currency ? amount : fields.order_amount;
-  return held.reduce((left, reversal) => left - amountOf(reversal), fields.order_amount as bigint);
+  const { order_currency, order_amount } = fields;
+  return held.reduce(
+    (left, reversal) => left - amountIn(order_currency, order_amount, reversal),
+    order_amount as bigint,
+  );
 }
 
 function holdsMoney(status: DisputeStatus): boolean {
   return status === 'OPEN' || status === 'LOST';
 }
 
-/** Returns when the last part of a refused payment was refunded; `null` while some of it is still owed. */
+/**
+ * Returns when the last part of a refused payment went back to the customer, by refunds that succeeded and disputes
+ * that were lost; `null` while some of it is still owed.
+ */
 export function refundedAtOf({ reversals }: Pick<Order, 'reversals'>, payment: RefusedPayment): number | null {
+  const returned = [
+    ...reversals.refunds.filter((refund) => statusOf(refund).status === 'SUCCEEDED'),
+    ...reversals.disputes.filter((dispute) => statusOf(dispute).status === 'LOST'),
+  ].filter((reversal) => isOfPayment(reversal, payment));
+  const returnedAt = (reversal: Refund | Dispute) =>
+    ('refundedAtMs' in reversal ? reversal.refundedAtMs : null) ?? statusOf<unknown>(reversal).atMs;
   let left: bigint = payment.amount;
-  for (const refund of reversals.refunds) {
-    if (!isOfPayment(refund, payment) || statusOf(refund).status !== 'SUCCEEDED') continue;
-    left -= refund.amount;
-    if (left <= 0n) return refund.refundedAtMs;
+  for (const reversal of returned.toSorted((a, b) => returnedAt(a) - returnedAt(b))) {
+    left -= amountIn(payment.currency, payment.amount, reversal);
+    if (left <= 0n) return returnedAt(reversal);
   }
   return null;
+}
+
+/** How much a dispute in another currency than the payment takes is unknown, so it counts as all of the payment. */
+function amountIn(paid: string, all: AmountHundredths, { amount, currency }: Reversal<unknown>): AmountHundredths {
+  return currency === paid ? amount : all;
 }
 
 /** Returns the pending refunds of an order that a checkout system has to make, or has made and must watch. */

@@ -44,10 +44,10 @@ export function describeRefunds(steps: OrderStoreSteps): void {
           const ids = { checkoutId, paymentId, refundId: null, providerRefundId: null };
           return decideReportedRefund(found, { ...full, ...ids, ...report }, refused, nowMs);
         }),
-      dispute: (report: Pick<ReportedDispute, 'status'> & Partial<ReportedDispute>) =>
-        reverse(order, 'p-1', (found, refused, nowMs) => {
+      dispute: (report: Pick<ReportedDispute, 'status'> & Partial<ReportedDispute>, paymentId = 'p-1') =>
+        reverse(order, paymentId, (found, refused, nowMs) => {
           const full = { disputeId: 'd-1', amount: hundredths(1_000), currency: 'EUR', reason: null };
-          return decideReportedDispute(found, { checkoutId, paymentId: 'p-1', ...full, ...report }, refused, nowMs);
+          return decideReportedDispute(found, { checkoutId, paymentId, ...full, ...report }, refused, nowMs);
         }),
       pending: async (after?: RefundPosition, limit = 100) => {
         const listed = await opened().store.listPendingRefunds(checkoutId, { after, limit }, timeoutMs);
@@ -142,8 +142,8 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     );
   });
 
-  it('changeReversals stores that a refused payment was refunded', async () => {
-    const { order, report } = await paidOrder('owed');
+  it('changeReversals stores that a refused payment was refunded, or that its dispute was lost', async () => {
+    const { order, report, dispute } = await paidOrder('owed');
     expect(await act(order, paymentOf(order, 'p-2'))).toBe('order_already_paid');
     const refundedAt = async () => {
       const found = await find(order);
@@ -155,6 +155,15 @@ export function describeRefunds(steps: OrderStoreSteps): void {
     expect(await report({ providerRefundId: 're_3', amount: hundredths(600) }, 'p-2')).toBe('changed');
     expect(await refundedAt()).toStrictEqual([true]);
     expect(refundableHundredths(await find(order))).toBe(1_000n);
+    expect(await act(order, paymentOf(order, 'p-4'))).toBe('order_already_paid');
+    for (const [status, isReturned] of [
+      ['OPEN', false],
+      ['LOST', true],
+      ['WON', false],
+    ] as const) {
+      expect(await dispute({ status }, 'p-4')).toBe('changed');
+      expect(await refundedAt()).toStrictEqual([true, isReturned]);
+    }
     expect(await report({ providerRefundId: 're_4', amount: hundredths(600) }, 'p-3')).toBe('not_found');
   });
 

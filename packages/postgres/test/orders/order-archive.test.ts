@@ -1,5 +1,6 @@
 import {
   decideRefund,
+  decideReportedDispute,
   decideReportedRefund,
   type Order,
   type RefusedPayment,
@@ -125,13 +126,13 @@ describe.each([
     const second = { checkoutId, paymentId: 'p-2', amount, currency, code: 'order_already_paid' as const };
     const paid = { ...order, orderStatus: 'PAID' as const, payment };
     const third = { ...second, paymentId: 'p-3' };
-    for (const refused of [second, third])
-      await store.refusePayment({ order: paid, payment: { ...refused, paidAtMs: createdAtMs } }, enoughMs);
+    for (const paymentId of ['p-2', 'p-3', 'p-4', 'p-5'])
+      await store.refusePayment({ order: paid, payment: { ...second, paymentId, paidAtMs: createdAtMs } }, enoughMs);
     const change = async (
       decide: (found: Order, refused: RefusedPayment | null) => ReturnType<typeof decideRefund>,
-      refused = second,
+      reported = second,
     ) => {
-      const found = await store.findForPayment(order.orderToken, refused, enoughMs);
+      const found = await store.findForPayment(order.orderToken, reported, enoughMs);
       const decided = found.kind === 'found' ? decide(found.order, found.refused) : undefined;
       if (!decided?.ok || decided.value.kind !== 'reverse') throw new Error('nothing was decided');
       expect(await store.changeReversals(decided.value.change, enoughMs)).toEqual({ kind: 'changed' });
@@ -147,6 +148,13 @@ describe.each([
       (found, refused) => decideReportedRefund(found, { ...part, refundedAtMs: null }, refused, createdAtMs),
       third,
     );
+    for (const [paymentId, status] of [
+      ['p-4', 'LOST'],
+      ['p-5', 'WON'],
+    ] as const) {
+      const dispute = { ...second, paymentId, disputeId: 'd-1', status, reason: null };
+      await change((found, refused) => decideReportedDispute(found, dispute, refused, createdAtMs + 1_000), dispute);
+    }
     const tables = ['orders', 'payments', 'refused_payments', 'pending_refunds'] as const;
     const contents = () =>
       Promise.all(
@@ -156,8 +164,9 @@ describe.each([
         ),
       );
     const before = await contents();
-    expect(before.map(({ length }) => length)).toEqual([1, 3, 2, 1]);
-    expect(before[2]?.[0]?.entry).toMatch(/2024-02-01 00:00:00\+\d\d"\)$/);
+    expect(before.map(({ length }) => length)).toEqual([1, 5, 4, 1]);
+    const refundedAt = before[2]?.map(({ entry }) => /"2024-02-01 00:00:0(\S+)\+\d\d"\)$|,\)$/.exec(entry)?.[1]);
+    expect(refundedAt?.toSorted()).toEqual(['0', '1.001', undefined, undefined]);
     const lines = await exported(createdAtMs, createdAtMs + 1);
     for (const table of tables)
       await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;

@@ -404,7 +404,7 @@ export type RefusedPayment = Message<"gateway.v1.RefusedPayment"> & {
   refusedAt: string;
 
   /**
-   * When the whole amount was refunded. Absent until then.
+   * When the whole amount had gone back to the customer, by refunds or by disputes that were lost. Absent until then.
    *
    * @generated from field: optional string refunded_at = 7 [json_name = "refunded_at"];
    */

@@ -90,7 +90,7 @@ function withDetails(line: string, details: readonly string[]): string {
 }
 
 /** The current status of a refund that is stored as JSON. */
-const statusOfRefund = sql`refund -> 'history' -> -1 ->> 'status'`;
+const statusOf = (reversal: SQL): SQL => sql`${reversal} -> 'history' -> -1 ->> 'status'`;
 
 /** Converts the text of a time in milliseconds since 1970-01-01 UTC. */
 const timeOf = (ms: SQL): SQL => sql`to_timestamp((${ms})::numeric / 1000)`;
@@ -121,10 +121,16 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
         select merchant_id, order_id, payment.*, (
-          select ${timeOf(sql`max(refund ->> 'refundedAtMs')`)} from jsonb_array_elements(reversals -> 'refunds') as refund
-          where refund ->> 'paymentId' = payment.payment_id and (refund ->> 'checkoutId')::bigint = payment.checkout_id
-            and ${statusOfRefund} = 'SUCCEEDED'
-          having sum((refund ->> 'amount')::numeric) >= payment.amount
+          select ${timeOf(sql`max(returned_at)`)} from (
+            select refund, refund ->> 'refundedAtMs' from jsonb_array_elements(reversals -> 'refunds') as refund
+            where ${statusOf(sql`refund`)} = 'SUCCEEDED'
+            union all
+            select dispute, dispute -> 'history' -> -1 ->> 'atMs'
+            from jsonb_array_elements(reversals -> 'disputes') as dispute where ${statusOf(sql`dispute`)} = 'LOST'
+          ) as returned (item, returned_at)
+          where item ->> 'paymentId' = payment.payment_id and (item ->> 'checkoutId')::bigint = payment.checkout_id
+          having sum(case item ->> 'currency' when payment.currency then (item ->> 'amount')::numeric else payment.amount end)
+            >= payment.amount
         ) as refunded_at from restored, jsonb_to_recordset(refused_payments) as payment (
           checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
       ), pending as (
@@ -132,7 +138,7 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
           order_id, order_token, (refund ->> 'checkoutId')::bigint, refund ->> 'paymentId',
           case when (refund ->> 'reporterId')::bigint = merchant_id then refund ->> 'refundId' end,
           refund ->> 'providerRefundId', (refund ->> 'amount')::numeric, refund ->> 'currency'
-        from restored, jsonb_array_elements(reversals -> 'refunds') as refund where ${statusOfRefund} = 'PENDING'
+        from restored, jsonb_array_elements(reversals -> 'refunds') as refund where ${statusOf(sql`refund`)} = 'PENDING'
         on conflict do nothing
       ), paid as (
         insert into ${payments} select checkout_id, payment_id, merchant_id, order_id, paid_on, note from (
