@@ -18,4 +18,4 @@ test('under a few faults of most kinds, no acknowledged order or change is lost,
   expectNothingLost(run, true);
   // Some calls failed, so the faults had an effect.
   expect(run.recorder.errors).toBeGreaterThan(0);
-}, 400_000);
+});

@@ -18,6 +18,8 @@ interface Accounts {
 interface RefundedOrder {
   readonly orderId: string;
   readonly orderToken: string;
+  /** When it was created, and paid. */
+  readonly createdAt: string;
   /** The refunds and disputes that it has. */
   readonly reversals: readonly string[];
 }
@@ -30,7 +32,6 @@ export interface RefundedOrders {
 }
 
 const money = { order_amount: new JsonNumber('49.99'), order_currency: 'EUR' };
-const paidAt = { paid_at: new Date().toISOString() };
 
 /** Returns the calls of a merchant and a checkout system, which expect an outcome. */
 function callsOf(target: GatewayAddresses, { merchant, checkout }: Accounts) {
@@ -69,23 +70,24 @@ export async function createRefundedOrders(
       'created',
     );
     const payment = { order_token: shown?.order_token ?? '', payment_id: `first-of-${orderId}` };
-    return { orderId, payment };
+    return { orderId, payment, paid_at: shown?.created_at ?? '' };
   };
   const withReversals = async (orderId: string): Promise<RefundedOrder> => {
     const shown = await call('GetOrder', orderId, { order_id: orderId }, 'ok');
     if (shown === undefined) throw new Error(`${orderId} was not found`);
-    return { orderId, orderToken: shown.order_token ?? '', reversals: shownReversals(shown) };
+    const { order_token: orderToken = '', created_at: createdAt = '' } = shown;
+    return { orderId, orderToken, createdAt, reversals: shownReversals(shown) };
   };
   const unpaid = async (name: string) => {
-    const { orderId, payment } = await create(name);
-    const wrong = { ...payment, ...paidAt, ...money, order_amount: new JsonNumber('1.00') };
+    const { orderId, payment, paid_at } = await create(name);
+    const wrong = { ...payment, paid_at, ...money, order_amount: new JsonNumber('1.00') };
     await call('RecordPayment', orderId, wrong, 'payment_mismatch');
     const refund = { provider_refund_id: `given-back-${orderId}`, amount: new JsonNumber('1.00'), status: 'SUCCEEDED' };
     await call('RecordRefund', orderId, { ...payment, ...refund }, 'ok');
     return withReversals(orderId);
   };
-  const { orderId, payment } = await create('paid');
-  await call('RecordPayment', orderId, { ...payment, ...paidAt, ...money }, 'ok');
+  const { orderId, payment, paid_at } = await create('paid');
+  await call('RecordPayment', orderId, { ...payment, paid_at, ...money }, 'ok');
   const refund = { refund_id: `refund-${step}`, refund_amount: new JsonNumber('10.00') };
   await call('CreateRefund', orderId, { order_id: orderId, ...refund }, 'created');
   await call(
@@ -116,9 +118,9 @@ export async function writeRefundedOrders(
   { paid, toPay, toCancel }: RefundedOrders,
 ): Promise<void> {
   const { call, close } = callsOf(target, accounts);
-  const first = ({ orderId, orderToken }: RefundedOrder) => ({
+  const first = ({ orderId, orderToken, createdAt }: RefundedOrder) => ({
     ...{ order_token: orderToken, payment_id: `first-of-${orderId}` },
-    ...{ ...paidAt, ...money },
+    ...{ paid_at: createdAt, ...money },
   });
   const second = (order: RefundedOrder) => ({ ...first(order), payment_id: `second-of-${order.orderId}` });
   await call('RecordPayment', paid.orderId, first(paid), 'replayed');

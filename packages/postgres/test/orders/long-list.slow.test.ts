@@ -66,4 +66,4 @@ test('a page of a list of a million orders takes a median of less than 10 ms (50
   const { 'two pairs': twoPairs, ...otherMedians } = medians;
   for (const ms of Object.values(otherMedians)) expect(ms).toBeLessThan(10);
   expect(twoPairs).toBeLessThan(50);
-}, 300_000);
+});

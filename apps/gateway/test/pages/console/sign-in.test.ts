@@ -196,7 +196,8 @@ test('disabling the merchant ends its sessions', async () => {
 });
 
 test('guesses of links and sessions are limited like guesses of client secrets', async () => {
-  const rejectedPerSecond = 5;
+  // Only the first guess is allowed, unless the others take more than a minute.
+  const rejectedPerSecond = 2;
   const limited = await runGateway({
     hasConsole: true,
     unauthenticatedLimits: { ...unauthenticatedLimits, rejectedPerSecond, pauseMs: 50 },
@@ -212,13 +213,14 @@ test('guesses of links and sessions are limited like guesses of client secrets',
     for (const { status } of [link, session]) statuses.set(`${status}`, (statuses.get(`${status}`) ?? 0) + 1);
   };
   const startedAt = performance.now();
-  for (let count = 0; count < 100; count += 10) {
+  await guess(0);
+  for (let count = 1; count < 100; count += 10) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => guess(count + index)));
   }
   expect([...statuses.keys()].toSorted()).toEqual(['401', '410', '429']);
   // A second's worth is allowed at once. On a busy machine, the guesses take longer, and more of them are allowed.
   const allowedMax = rejectedPerSecond * (1 + (performance.now() - startedAt) / 1_000);
-  expect(200 - Number(statuses.get('429'))).toBeLessThanOrEqual(allowedMax);
+  expect(202 - Number(statuses.get('429'))).toBeLessThanOrEqual(allowedMax);
   expect((await visitor.get('/sessions')).status).toBe(200);
 });
 

@@ -75,14 +75,14 @@ test('exports the ages of the oldest debt and of the oldest pending refund of li
       Math.floor(Number(scraped.match(new RegExp(`^order_gateway_${name}_seconds (\\S+)$`, 'm'))?.[1]) / 3_600),
     );
   };
-  expect(await ages()).toEqual([0, 0]);
+  await expect.poll(ages).toEqual([0, 0]);
   const order_token = await payTwice(shop, 'live');
   for (const [table, column, hours] of [
     ['refused_payments', 'refused_at', 30],
     ['pending_refunds', 'created_at', 50],
   ])
     await runQuery(databaseUrl, `update ${table} set ${column} = ${column} - interval '${hours} hours'`);
-  expect(await ages()).toEqual([30, 50]);
+  await expect.poll(ages).toEqual([30, 50]);
   const { order_amount: amount } = validOrderInput();
   const paid = { order_token, amount, status: 'SUCCEEDED' };
   for (const report of [
@@ -90,7 +90,7 @@ test('exports the ages of the oldest debt and of the oldest pending refund of li
     { payment_id: 'live first', provider_refund_id: 're_1', refund_id: 'r' },
   ])
     await postJson(checkout, '/gateway.v1.CheckoutService/RecordRefund', { ...paid, ...report });
-  expect(await ages()).toEqual([0, 0]);
+  await expect.poll(ages).toEqual([0, 0]);
 });
 
 test('a scrape does not reset the event loop delays', async () => {
