@@ -155,6 +155,28 @@ test('a payment that the gateway refused is no longer owed when its refund was m
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('a refused payment is not refunded while its dispute is open or lost, but once it is won', async () => {
+  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
+  const orderToken = await world.createOrder('disputed', { order_amount: 10, order_currency: 'EUR' });
+  await world.post(`/pay/${orderToken}`);
+  const { attemptId = '', sessionId } = (await world.store.newest(orderToken)) ?? {};
+  const intent = stripe.pay(sessionId ?? '', { amount: 900 });
+  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  stripe.dispute(intent, 'needs_response');
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'OWED', failures: 0 });
+  expect(await world.findOrder('disputed')).toMatchObject({ disputes: [{ status: 'OPEN' }] });
+  stripe.dispute(intent, 'lost');
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'REFUNDED' });
+  const refused = { payment_id: intent.id, code: 'payment_mismatch' };
+  const returned = { refused_payments: [{ ...refused, refunded_at: expect.any(String) }] };
+  expect(await world.findOrder('disputed')).toMatchObject({ ...returned, disputes: [{ status: 'LOST' }] });
+  expect(madeOf(intent)).toEqual([]);
+  stripe.dispute(intent, 'won');
+  await expectReversals('disputed', { ...returned, disputes: [{ status: 'WON' }], refunds: [{ amount: 9 }] });
+  await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'REFUNDED', dueAt: null });
+  expect(madeOf(intent)).toHaveLength(1);
+});
+
 test('the webhook of a refund or a dispute starts a look at the payment', async () => {
   const { intent, attempt } = await paid('webhook');
   const events = stripe.events.length;

@@ -1,7 +1,14 @@
 import type { Logger } from '@order-gateway/runtime/logger';
 import type { Customer, Gateway } from '../gateway/gateway.ts';
 import type { Metrics } from '../metrics.ts';
-import { type Account, type Call, type Provider, ProviderError, type Seen } from '../providers/provider.ts';
+import {
+  type Account,
+  type Call,
+  type Provider,
+  ProviderError,
+  type Seen,
+  type SeenReversals,
+} from '../providers/provider.ts';
 import type { Attempt, Store } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 import { type Actions, life, type Situation, type Step } from './life.ts';
@@ -129,13 +136,15 @@ export async function providerOf(
   return { provider, account: connectionId === null ? undefined : await accountOf(connectionId) };
 }
 
-/** Reports the refunds and disputes that the provider has of a payment. */
+/** Reports the refunds and disputes that the provider has of a payment, and returns them. */
 export async function lookAtReversals(
   deps: Pick<AdvanceDeps, 'providers' | 'accountOf' | 'gateway' | 'logger'>,
   attempt: Attempt,
-): Promise<void> {
+): Promise<SeenReversals> {
   const { provider, account } = await providerOf(deps, attempt);
-  await reportReversals(deps, attempt, await provider.reversals(account, attempt));
+  const seen = await provider.reversals(account, attempt);
+  await reportReversals(deps, attempt, seen);
+  return seen;
 }
 
 /** Stores a call of a provider with its idempotency key, then sends it. */

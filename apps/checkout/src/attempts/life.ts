@@ -1,5 +1,5 @@
 import type { Answer, Customer } from '../gateway/gateway.ts';
-import { ProviderError, type Seen, type SeenPayment, type Session } from '../providers/provider.ts';
+import { ProviderError, type Seen, type SeenPayment, type SeenReversals, type Session } from '../providers/provider.ts';
 import type { Attempt, AttemptState } from '../store/schema.ts';
 import type { AttemptChange } from '../store/store.ts';
 
@@ -17,8 +17,8 @@ export interface Actions {
   capture(): Promise<void>;
   close(seen: Seen): Promise<void>;
   refund(seen: Extract<Seen, { readonly is: 'captured' }>): Promise<void>;
-  /** Reports the refunds and disputes of the payment to the gateway. */
-  report(): Promise<void>;
+  /** Reports the refunds and disputes of the payment to the gateway, and returns them. */
+  report(): Promise<SeenReversals>;
 }
 
 /** The facts that a rule can use. */
@@ -85,7 +85,7 @@ const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
 });
 
 /** Runs a call that the provider can refuse, which is an outcome. Other errors leave the attempt unchanged. */
-export async function unlessRefused<Value>(call: Promise<Value>) {
+export async function unlessProviderRefuses<Value>(call: Promise<Value>) {
   try {
     return { value: await call };
   } catch (error) {
@@ -100,7 +100,7 @@ async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
     return { next: 'ENDING', change: { reason: 'too_old' } };
   const claim = await act.start(openClaimSeconds);
   if (claim.refused !== undefined) return { next: 'ENDING', change: { reason: claim.refused } };
-  const opened = await unlessRefused(act.open(claim.customer));
+  const opened = await unlessProviderRefuses(act.open(claim.customer));
   if (opened.value === undefined) return { next: 'ENDING', change: { reason: opened.refused } };
   const session = opened.value;
   const leaseSeconds = Math.ceil((session.sessionEndsAt.getTime() - nowMs) / 1_000) + claimMarginSeconds;
@@ -130,7 +130,7 @@ async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'auth
  */
 async function capture({ act }: Situation): Promise<Step> {
   const { refused } = await act.start(moneyClaimSeconds);
-  const reason = refused ?? (await unlessRefused(act.capture())).refused;
+  const reason = refused ?? (await unlessProviderRefuses(act.capture())).refused;
   return reason === undefined ? { next: 'CLAIMED' } : { next: 'VOIDING', change: { reason } };
 }
 
@@ -144,7 +144,7 @@ async function closeIfUnwanted(situation: Situation<Extract<Seen, { is: 'open' }
     const secondsLeft = Math.ceil((attempt.sessionEndsAt.getTime() - nowMs) / 1_000);
     return { waitSeconds: isListed && secondsLeft > openLookSeconds ? secondsLeft : openLookSeconds };
   }
-  await unlessRefused(act.close(seen));
+  await unlessProviderRefuses(act.close(seen));
   return { next: 'OPEN' };
 }
 
@@ -153,13 +153,36 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
+/**
+ * Refunds a payment that the gateway refused, unless the bank returns the money. If a dispute of only a part of it is
+ * lost, a person has to refund the rest, because providers treat such payments differently.
+ */
+async function refund({ seen, act }: Situation<Extract<Seen, { is: 'captured' }>>): Promise<Step> {
+  const { disputes } = await act.report();
+  const lost = disputes
+    .filter(({ status }) => status === 'LOST')
+    .reduce(
+      (sum, { amount, currency }) => sum + (currency === seen.currency ? amount : seen.amount),
+      seen.refunded ?? 0n,
+    );
+  if (lost >= seen.amount) return { next: 'REFUNDED' };
+  if (disputes.some(({ status }) => status === 'OPEN' || status === 'LOST')) return { waitSeconds: hour };
+  await act.refund(seen);
+  return { next: 'OWED' };
+}
+
 /** Reports the refunds and disputes of a payment after a webhook or a list mentioned them. */
-async function report({ attempt: { dueAt }, act, nowMs, isNew }: Situation): Promise<Step> {
+async function report({ attempt: { dueAt, state }, act, nowMs, isNew }: Situation): Promise<Step> {
   if (isNew || dueAt === null) return { waitSeconds: null };
   const secondsLeft = (dueAt.getTime() - nowMs) / 1_000;
   if (secondsLeft > 0) return { waitSeconds: secondsLeft };
-  await act.report();
-  return { waitSeconds: null };
+  const { refunds, disputes } = await act.report();
+  // The merchant has the money again that a lost dispute had returned, and has not refunded it.
+  const isOwedAgain =
+    state === 'REFUNDED' &&
+    disputes.some(({ status }) => status === 'WON') &&
+    refunds.every(({ status }) => status === 'FAILED');
+  return isOwedAgain ? { next: 'OWED' } : { waitSeconds: null };
 }
 
 /** Checks an ended attempt again, because a session could not be closed, or an old message may arrive late. */
@@ -182,7 +205,8 @@ async function lookLater({ attempt: { looks, dueAt }, act, nowMs }: Situation): 
  * - The claim lasts 7 days before a capture, so that no order is cancelled while its money is captured.
  * - VOIDING is stored before the money is released, so that one process never captures the money while another releases
  *   it.
- * - Only a payment that RecordPayment refuses is refunded, and only after the provider was asked.
+ * - Only a payment that RecordPayment refuses is refunded, and only after the provider was asked for refunds and
+ *   disputes.
  */
 export const life: { readonly [State in AttemptState]: Rules } = {
   NEW: { unseen: openSession },
@@ -197,7 +221,7 @@ export const life: { readonly [State in AttemptState]: Rules } = {
   VOIDING: {
     open: to('ENDING'),
     async authorised({ seen, act }) {
-      await unlessRefused(act.close(seen));
+      await unlessProviderRefuses(act.close(seen));
       return { next: 'VOIDING' };
     },
     captured,
@@ -221,10 +245,7 @@ export const life: { readonly [State in AttemptState]: Rules } = {
   OWED: {
     open: () => ({ waitSeconds: minute }),
     authorised: () => ({ waitSeconds: minute }),
-    async captured({ seen, act }) {
-      await act.refund(seen);
-      return { next: 'OWED' };
-    },
+    captured: refund,
     async refunded({ act }) {
       await act.report();
       return { next: 'REFUNDED' };

@@ -182,21 +182,21 @@ type Reported<Seen> = Seen & Pick<Payment, 'orderToken' | 'paymentId'>;
 const reversalRefusals = ['not_found', 'refund_id_conflict', 'invalid_request'];
 
 async function refusalOf(call: Promise<unknown>): Promise<string | undefined> {
-  return (await unlessRefused(call, reversalRefusals)).refused;
+  return (await unlessGatewayRefuses(call, reversalRefusals)).refused;
 }
 
 async function answered(
   call: Promise<{ readonly order?: CheckoutOrder | undefined; readonly customer?: Customer | undefined }>,
   refusals: readonly string[],
 ): Promise<Answer> {
-  const { value, refused } = await unlessRefused(call, refusals);
+  const { value, refused } = await unlessGatewayRefuses(call, refusals);
   if (refused !== undefined) return { refused };
   if (value?.order === undefined) throw new Error('the gateway returned no order');
   return { order: value.order, customer: value.customer };
 }
 
 /** Runs a call of which these error codes are an outcome. */
-async function unlessRefused<Value>(
+async function unlessGatewayRefuses<Value>(
   call: Promise<Value>,
   refusals: readonly string[],
 ): Promise<{ readonly value?: Value; readonly refused?: string }> {

@@ -7,7 +7,7 @@ import {
   providerOf,
   sendCall,
 } from '../attempts/advance.ts';
-import { unlessRefused } from '../attempts/life.ts';
+import { unlessProviderRefuses } from '../attempts/life.ts';
 import { createListReader } from '../attempts/lists.ts';
 import { createPauses } from '../attempts/pauses.ts';
 import { reportReversals } from '../attempts/report-reversals.ts';
@@ -51,14 +51,14 @@ export function createRefunds(deps: RefundDeps) {
     // The provider may count the currency in larger units than the order. It would refund another amount.
     const isPossible = fitsMinorUnit(input.amount, method?.decimals(currency) ?? 0);
     const made = isPossible
-      ? await unlessRefused(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
+      ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
       : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
     await report(attempt, { refunds: [made.value ? { ...made.value, refundId } : failed], disputes: [] });
   };
 
   /** Runs work on a payment, unless another process works on it. */
-  const withLease = async (attemptId: string, work: (attempt: Attempt) => Promise<void>) => {
+  const withLease = async (attemptId: string, work: (attempt: Attempt) => Promise<unknown>) => {
     const leased = await store.lease(attemptId);
     if (leased === undefined) return;
     try {
