@@ -196,7 +196,7 @@ test('disabling the merchant ends its sessions', async () => {
 });
 
 test('guesses of links and sessions are limited like guesses of client secrets', async () => {
-  // Only the first guess is allowed, unless the others take more than a minute.
+  // The two requests of the first guess use it up. Later ones are allowed so rarely that even slow guesses exceed it.
   const rejectedPerSecond = 2;
   const limited = await runGateway({
     hasConsole: true,

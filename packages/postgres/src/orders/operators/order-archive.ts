@@ -89,7 +89,7 @@ function withDetails(line: string, details: readonly string[]): string {
   return details.length === 0 ? line : `${line.slice(0, -1)}, "payment_details": [${details}]}`;
 }
 
-/** The current status of a refund that is stored as JSON. */
+/** The current status of a refund or dispute that is stored as JSON. */
 const statusOf = (reversal: SQL): SQL => sql`${reversal} -> 'history' -> -1 ->> 'status'`;
 
 /** Converts the text of a time in milliseconds since 1970-01-01 UTC. */
