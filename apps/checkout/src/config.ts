@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { nameAndMeaning } from '@order-gateway/command/columns';
+import { serviceUsage } from '@order-gateway/command/service-usage';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
@@ -116,24 +116,12 @@ const variables = {
 const secretNames = ['CHECKOUT_CLIENT_SECRET', 'DATABASE_URL', 'SECRETS_KEY'];
 
 /** The text of `--help`. */
-export const startUsage = `Usage: node apps/checkout/src/main.ts [options]
-
-Starts the checkout, with the configuration in environment variables.
-
-Options:
-  -h, --help     show this help
-  -V, --version  show the version
-
-Variables:
-${Object.values(variables)
-  .map(({ name, help, defaultText }) => nameAndMeaning(name, `${help} (${defaultText})`, 26))
-  .join('\n')}
-
-CHECKOUT_CLIENT_SECRET_FILE, DATABASE_URL_FILE and SECRETS_KEY_FILE name files
-that hold these values.
-Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
-argument is invalid.
-`;
+export const startUsage = serviceUsage({
+  command: 'node apps/checkout/src/main.ts',
+  name: 'checkout',
+  variables,
+  secretNames,
+});
 
 /** The configuration of a checkout. */
 export type Config = ReturnType<typeof readConfig>;

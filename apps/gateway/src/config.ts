@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { nameAndMeaning } from '@order-gateway/command/columns';
+import { serviceUsage } from '@order-gateway/command/service-usage';
 import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
 import { parseConnectionUrl } from '@order-gateway/postgres/connections';
@@ -244,24 +244,7 @@ const variableNames: readonly string[] = [
 ];
 
 /** The text of `pnpm start --help`. */
-export const startUsage = `Usage: start [options]
-
-Starts the gateway, with the configuration in environment variables.
-
-Options:
-  -h, --help     show this help
-  -V, --version  show the version
-
-Variables:
-${Object.values(variables)
-  .map(({ name, help, defaultText }) => nameAndMeaning(name, `${help} (${defaultText})`, 26))
-  .join('\n')}
-
-DATABASE_URL_FILE, OIDC_CLIENT_SECRET_FILE, OPERATOR_DATABASE_URL_FILE and
-SECRETS_KEY_FILE name files that hold these values.
-Exit codes: 0 stopped; 1 the start failed, or a stop took too long; 2 an
-argument is invalid.
-`;
+export const startUsage = serviceUsage({ command: 'start', name: 'gateway', variables, secretNames });
 
 /** Names that other programs use for the same settings. */
 const foreignNames: Readonly<Record<string, string>> = {
