@@ -21,8 +21,9 @@ import { openMerchantManagement } from '../../src/merchant-management.ts';
 import { migrateDatabase, requireSchema } from '../../src/migrate.ts';
 import { openOrderStore, type PostgresOrderStore } from '../../src/order-store.ts';
 import { createOrderIds } from '../../src/orders/create/order-ids.ts';
-import { type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
+import { countErasableOrders, type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
 import { failRefund } from '../../src/orders/operators/fail-refund.ts';
+import { exportOrders } from '../../src/orders/operators/order-archive.ts';
 import { changeReversals } from '../../src/orders/plpgsql-functions.ts';
 import { type ClaimedDelivery, openWebhookDeliveries } from '../../src/webhooks/webhook-deliveries.ts';
 import { createMerchantId, createOrder, openContractStore } from '../../testing/contract-store.ts';
@@ -158,22 +159,33 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await expect.poll(deleteOldEvents).toBe(3);
   });
 
-  test('deliveries of several merchants are claimed, and their results are stored', async () => {
-    const store = openStore();
+  /** Creates an endpoint for each merchant, whose deliveries are the only ones that are due. */
+  const queueDeliveries = async (store: OrderStore, merchantIds: readonly AccountId[], perEndpoint = 1) => {
+    await database.sql`update webhook_deliveries set next_attempt_at = null`;
+    for (const merchantId of merchantIds) {
+      await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret)
+        values (${merchantId}, 'we_1', 'https://shop.example.com', '')`;
+      for (let number = 0; number < perEndpoint; number += 1) {
+        const order = await createOrder(store, sampleOrder(merchantId, { order_id: `delivered-${number}` }));
+        const cancelled = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 } as const;
+        await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
+      }
+    }
+  };
+  const openDeliveries = () => {
     const deliveries = openWebhookDeliveries({ url: gatewayUrl(), isDistributed: true, patience: testPatience });
     onTestFinished(deliveries.close);
+    return deliveries;
+  };
+
+  test('deliveries of several merchants are claimed, and their results are stored', async () => {
+    const [store, deliveries] = [openStore(), openDeliveries()];
     const merchantIds = [
       await createMerchantId(database.sql),
       await createMerchantId(database.sql),
       await createMerchantId(database.sql),
     ];
-    for (const merchantId of merchantIds) {
-      await database.sql`insert into webhook_endpoints (merchant_id, endpoint_id, url, signing_secret)
-        values (${merchantId}, 'we_1', 'https://shop.example.com', '')`;
-      const order = await createOrder(store, sampleOrder(merchantId));
-      const cancelled = { ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 } as const;
-      await store.change({ transition: transitions.cancel, order: cancelled }, enoughMs);
-    }
+    await queueDeliveries(store, merchantIds);
     await expect.poll(async () => (await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
     const claimed: ClaimedDelivery[] = [];
     const claim = async () => {
@@ -195,6 +207,59 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     expect(stored).toEqual(
       merchantIds.map(() => ({ is_disabled: true, last_result: 'HTTP 410', next_attempt_at: null })),
     );
+  });
+
+  test('the endpoints on the shards of a server share the limit of a claim', async () => {
+    const [store, deliveries] = [openStore(), openDeliveries()];
+    const { first, neighbour } = await placedMerchants();
+    const merchantIds = [first.merchantId, neighbour.merchantId];
+    await queueDeliveries(store, merchantIds, 2);
+    await expect.poll(async () => (await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
+    const claim = async () => {
+      // The server has about half of the shards, so its part of the limit is 2 or 3.
+      const filter = { failing: false, perEndpoint: 16, inFlight: new Map(), limit: 6 };
+      const { deliveries: claimed, isDone } = await deliveries.claim(filter);
+      return { isDone, claimed: merchantIds.map((id) => claimed.filter(({ merchantId }) => merchantId === id).length) };
+    };
+    expect((await claim()).claimed).toEqual([1, 1]);
+    expect((await claim()).claimed).toEqual([1, 1]);
+    await expect.poll(claim).toEqual({ isDone: true, claimed: [0, 0] });
+  });
+
+  test('deliveries to disabled endpoints are claimed without an endpoint, more than are sent at a time', async () => {
+    const [store, deliveries] = [openStore(), openDeliveries()];
+    const { first, other } = await placedMerchants();
+    const merchantIds = [first.merchantId, other.merchantId];
+    await queueDeliveries(store, merchantIds, 3);
+    await expect.poll(async () => (await deliveries.readHealth())?.overdueSeconds).toBeGreaterThan(0);
+    await database.sql`update webhook_endpoints set disabled_at = now() where merchant_id = any(${merchantIds})`;
+    const filter = { perEndpoint: 1, inFlight: new Map(), limit: 64 };
+    expect((await deliveries.claim({ ...filter, failing: false })).deliveries).toEqual([]);
+    const { deliveries: claimed } = await deliveries.claim({ ...filter, failing: true });
+    expect(claimed.map(({ merchantId, endpoint }) => ({ merchantId, endpoint }))).toEqual(
+      expect.arrayContaining(merchantIds.map((merchantId) => ({ merchantId, endpoint: undefined }))),
+    );
+    expect(claimed).toHaveLength(6);
+  });
+
+  test("while a worker is down, operators' commands fail instead of leaving out its orders", async () => {
+    const store = openStore();
+    const { first, other } = await placedMerchants();
+    const createdAtMs = Date.parse('2020-01-01T00:00:00Z');
+    for (const { merchantId } of [first, other]) await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
+    const before = new Date(createdAtMs + 1);
+    const exported = async () => {
+      const range = { fromMs: createdAtMs, beforeMs: before.getTime() };
+      return (await Array.fromAsync(exportOrders(database.url, range))).flat().length;
+    };
+    const erasable = () => countErasableOrders(database.url, { by: 'age', before });
+    expect(await exported()).toBe(2);
+    expect(await erasable()).toBeGreaterThanOrEqual(2);
+    const worker = cluster.workers.find(({ port }) => port === first.port);
+    worker?.kill();
+    onTestFinished(() => worker?.start());
+    await expect(exported()).rejects.toThrow('08006');
+    await expect(erasable()).rejects.toThrow('08006');
   });
 
   /** Creates an order that a checkout system reported as paid, and requests its refund. */
