@@ -14,6 +14,7 @@ import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { openAccountAdmin } from '../../src/accounts/account-admin.ts';
 import type { PostgresOrderStore } from '../../src/order-store.ts';
+import { openOrderChanges } from '../../src/orders/change/order-changes.ts';
 import { type ErasureTarget, eraseOrders } from '../../src/orders/operators/erase-orders.ts';
 import { createOrder } from '../../testing/contract-store.ts';
 import { runIntoDeadlock } from '../../testing/deadlock.ts';
@@ -50,6 +51,10 @@ async function stored({ merchantId, fields }: Order): Promise<Order> {
   if (found.kind !== 'found') throw new Error(found.kind);
   return found.order;
 }
+
+/** Returns the sessions of an application that wait for a lock. */
+const waitingFor = (applicationName: string) => database.sql`select from pg_stat_activity
+  where datname = current_database() and application_name = ${applicationName} and wait_event_type = 'Lock'`;
 
 /** Returns the contents of all tables of the database as one string. */
 async function allData(): Promise<string> {
@@ -125,6 +130,70 @@ test('an order that is erased gets no note, even from a refund that was decided 
   expect(await refund(await stored(order))).toEqual({ kind: 'changed' });
   expect(await allData()).not.toContain('late-refund-note');
   expect((await stored(order)).reversals.refunds).toMatchObject([{ refundId: 'r-1', note: null }]);
+});
+
+const onPostgres = () => store;
+/** A store whose statements are those of a server of Citus, where the change and its payment are not one statement. */
+const onCitus = () =>
+  openOrderChanges({ ...database.options, server: { number: 0, anyMerchant: () => 0 as AccountId } });
+
+/** Creates an order, and returns a function that pays it with a note, as it was decided before any erasure. */
+async function createToPay(open: () => Pick<PostgresOrderStore, 'change' | 'close'>) {
+  const { clientId, merchantId } = await newMerchant();
+  const order = await create(merchantId, { order_id: 'paid' });
+  const payment = { checkoutId: merchantId, paymentId: 'pay-1', paidAtMs: Date.now() };
+  const paid = { ...order, payment, orderStatus: 'PAID' as const };
+  const changes = open();
+  if (changes !== store) onTestFinished(() => changes.close());
+  const pay = (note: string) => changes.change({ transition: transitions.pay, order: paid, note }, enoughMs);
+  const notes = async () => (await database.sql`select note from payments where merchant_id = ${merchantId}`)[0];
+  return { order, pay, notes, erase: () => erase({ by: 'order', clientId, orderId: 'paid' }) };
+}
+
+const statementsOf = [
+  ['PostgreSQL', onPostgres],
+  ['a server of Citus', onCitus],
+] as const;
+
+test.each(statementsOf)('on %s, a payment keeps its note', async (_name, open) => {
+  const { pay, notes } = await createToPay(open);
+  expect(await pay('kept')).toEqual({ kind: 'changed' });
+  expect(await notes()).toEqual({ note: 'kept' });
+});
+
+test.each(statementsOf)('on %s, an order that was erased before it is paid gets no note', async (_name, open) => {
+  const { order, pay, notes, erase } = await createToPay(open);
+  expect(await erase()).toBe(1);
+  expect(await pay('late')).toEqual({ kind: 'changed' });
+  expect(await notes()).toEqual({ note: null });
+  expect(await stored(order)).toMatchObject({ orderStatus: 'PAID', erasedDigest: expect.any(Uint8Array) });
+});
+
+test.each(statementsOf)('on %s, an order that is erased while it is paid gets no note', async (_name, open) => {
+  const { order, pay, notes } = await createToPay(open);
+  const { paying } = await database.sql.begin(async (session) => {
+    await session`update orders set erased_digest = '' where merchant_id = ${order.merchantId}`;
+    const paying = pay('late');
+    await expect.poll(() => waitingFor('order-gateway changes')).toHaveLength(1);
+    return { paying };
+  });
+  expect(await paying).toEqual({ kind: 'changed' });
+  expect(await notes()).toEqual({ note: null });
+});
+
+test.each(statementsOf)('on %s, an order that is paid while it is erased keeps no note', async (_name, open) => {
+  const { order, pay, notes, erase } = await createToPay(open);
+  const { erasing } = await database.sql.begin(async (session) => {
+    // The statement that erases an order also writes to the audit log.
+    await session`lock table audit_log`;
+    const erasing = erase();
+    await expect.poll(() => waitingFor('order-gateway erasure')).toHaveLength(1);
+    expect(await pay('early')).toEqual({ kind: 'changed' });
+    return { erasing };
+  });
+  expect(await erasing).toBe(1);
+  expect(await notes()).toEqual({ note: null });
+  expect(await stored(order)).toMatchObject({ orderStatus: 'PAID', erasedDigest: expect.any(Uint8Array) });
 });
 
 type Erased = { readonly clientId: string; readonly orderId: string; readonly email: string; readonly before: Date };

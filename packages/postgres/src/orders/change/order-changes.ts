@@ -11,7 +11,7 @@ import {
   type Transition,
   transitions,
 } from '@order-gateway/domain/orders';
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { createBatchQueue } from '../../batches/batch-queue.ts';
 import {
@@ -98,10 +98,15 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
     ): Change =>
     async (statements) => {
       const { withoutPayment, withPayment } = statements[kind];
+      const hasNote = values.note !== null;
       const isReported = payment !== null && payment.checkoutId !== null;
-      if (isReported && !options.server) return rowsOf(await withPayment.execute(values));
+      if (isReported && !options.server) {
+        return rowsOf(await (hasNote ? statements.changeWithNote : withPayment).execute(values));
+      }
       if (isReported && !(await storePayment(statements, values))) return [];
-      return rowsOf(await withoutPayment.execute(values));
+      const changed = rowsOf(await withoutPayment.execute(values));
+      if (hasNote && changed.length > 0) await storeNote(statements, values);
+      return changed;
     };
   const stateChange = (
     { from, to, event }: Transition,
@@ -212,51 +217,81 @@ async function storePayment({ storePayment, findStoredPayment }: Statements, val
   return stored.length > 0 || (await findStoredPayment.execute(values)).length > 0;
 }
 
+/**
+ * Stores the note of a payment that paid an order. An erasure deletes the notes of paid orders before it marks the
+ * orders as erased, so an order that is marked afterwards may have been erased before the note was stored.
+ */
+async function storeNote({ storeNote, findErased }: Statements, values: Values): Promise<void> {
+  await storeNote.execute(values);
+  if ((await findErased.execute(values)).length > 0) await storeNote.execute({ ...values, note: null });
+}
+
 /** Converts the result of a function that changes orders: returns an empty row if the function changed an order. */
 function rowsOf(rows: readonly { readonly changed: number }[]): readonly ChangedRow[] {
   return rows.filter(({ changed }) => changed > 0).map(() => ({}));
 }
 
 function prepareStatements(db: PostgresJsDatabase) {
-  const isOrder = and(
-    eq(orders.merchantId, sql.placeholder('merchant_id')),
-    eq(orders.order_id, sql.placeholder('order_id')),
-  );
-  const isLeaseOfAttempt = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
-  const attempt = [sql`${sql.placeholder('checkoutId')}::bigint`, sql`${sql.placeholder('attemptId')}::text`] as const;
-  const hasEnded = isEndedAttempt(...attempt);
-  const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
-  const order = sql`${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
-  const report = sql`${sql.placeholder('paid_on')}::date, ${sql.placeholder('note')}::text`;
+  return { ...prepareChanges(db), ...preparePayments(db), ...prepareLeases(db) };
+}
+
+const isOrder = and(
+  eq(orders.merchantId, sql.placeholder('merchant_id')),
+  eq(orders.order_id, sql.placeholder('order_id')),
+);
+const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
+const paymentOfOrder = sql`${payment}, ${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
+const paidOn = sql`${sql.placeholder('paid_on')}::date`;
+const note = sql`${sql.placeholder('note')}::text`;
+
+function prepareChanges(db: PostgresJsDatabase) {
   const changedCount = sql<number>`changed`.as('changed');
-  const change = ({ name, call }: OrderFunction) => {
-    const called = db.$with('called').as(db.select({ changed: changedCount }).from(call));
-    // If the payment is already stored, the insert violates a unique key, and the statement changes nothing.
-    const recorded = db
+  // If the payment is already stored, the insert violates a unique key, and the statement changes nothing.
+  const recordedWith = (note: SQL) =>
+    db
       .$with('recorded')
       .as(
         db
           .insert(payments)
-          .select(sql`select ${payment}, ${order}, ${report} from called where changed > 0`)
+          .select(sql`select ${paymentOfOrder}, ${paidOn}, ${note} from called where changed > 0`)
           .returning({ paymentId: payments.paymentId }),
       );
+  const change = ({ name, call }: OrderFunction) => {
+    const called = db.$with('called').as(db.select({ changed: changedCount }).from(call));
     return {
       withoutPayment: db.select({ changed: changedCount }).from(call).prepare(name),
       withPayment: db
-        .with(called, recorded)
+        .with(called, recordedWith(sql`null`))
         .select({ changed: called.changed })
         .from(called)
         .prepare(`${name}_with_payment`),
     };
   };
+  // An erasure of the order comes before this lock, or waits for the end of the statement.
+  const isErased = sql<boolean>`${isNotNull(orders.erasedDigest)}`.as('is_erased');
+  const locked = db.$with('locked').as(db.select({ isErased }).from(orders).where(isOrder).for('update'));
+  // A subquery in the list of columns runs once the order is locked.
+  const changedLocked = sql<number>`(select ${changedCount} from ${changeOrder.call})`.as('changed');
+  const called = db.$with('called').as(db.select({ changed: changedLocked, isErased: locked.isErased }).from(locked));
   return {
     change: change(changeOrder),
+    changeWithNote: db
+      .with(locked, called, recordedWith(sql`case when not is_erased then ${note} end`))
+      .select({ changed: called.changed })
+      .from(called)
+      .prepare('change_order_with_note'),
     refuse: change(refusePayment),
     expireNow: change(expireOrderNow).withoutPayment,
     changeReversals: change(changeReversals).withoutPayment,
+  };
+}
+
+/** Prepares the statements that store payments separately from the changes of their orders. */
+function preparePayments(db: PostgresJsDatabase) {
+  return {
     storePayment: db
       .insert(payments)
-      .select(sql`select ${payment}, ${order}, ${report}`)
+      .select(sql`select ${paymentOfOrder}, ${paidOn}, null`)
       .onConflictDoNothing()
       .returning({ paymentId: payments.paymentId })
       .prepare('store_payment'),
@@ -264,9 +299,27 @@ function prepareStatements(db: PostgresJsDatabase) {
       .select({ paymentId: payments.paymentId })
       .from(payments)
       .where(
-        sql`(${payments.checkoutId}, ${payments.paymentId}, ${payments.merchantId}, ${payments.order_id}) = (${payment}, ${order})`,
+        sql`(${payments.checkoutId}, ${payments.paymentId}, ${payments.merchantId}, ${payments.order_id}) = (${paymentOfOrder})`,
       )
       .prepare('find_stored_payment'),
+    storeNote: db
+      .update(payments)
+      .set({ note })
+      .where(sql`(${payments.checkoutId}, ${payments.paymentId}) = (${payment})`)
+      .prepare('store_note'),
+    findErased: db
+      .select({ order_id: orders.order_id })
+      .from(orders)
+      .where(and(isOrder, isNotNull(orders.erasedDigest)))
+      .prepare('find_erased'),
+  };
+}
+
+function prepareLeases(db: PostgresJsDatabase) {
+  const isLeaseOfAttempt = sql`(${orders.leaseCheckoutId} = ${sql.placeholder('checkoutId')} and ${orders.leaseAttemptId} = ${sql.placeholder('attemptId')})`;
+  const attempt = [sql`${sql.placeholder('checkoutId')}::bigint`, sql`${sql.placeholder('attemptId')}::text`] as const;
+  const hasEnded = isEndedAttempt(...attempt);
+  return {
     startPayment: db
       .update(orders)
       .set({

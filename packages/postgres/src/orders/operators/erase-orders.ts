@@ -88,9 +88,13 @@ async function eraseOnServer(
     for (let count = 0; ; ) {
       const found = await run(() => findBatch(db, target, merchantId));
       try {
-        if (found.length > 0)
-          count += await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target, merchantId }));
-        if (found.length < batchMax || signal?.aborted) return count;
+        const erased =
+          found.length === 0
+            ? 0
+            : await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target, merchantId }));
+        count += erased;
+        // The others have changed since they were found, and are looked for again.
+        if ((found.length < batchMax && erased === found.length) || signal?.aborted) return count;
       } catch (error) {
         // The sweep of expired orders locks the same orders in a different sequence, so the two can deadlock.
         if (!isConcurrencyFailure(error)) throw error;
@@ -185,9 +189,10 @@ async function eraseBatch(
     readonly merchantId: AccountId | undefined;
   },
 ): Promise<number> {
-  const erasures = found.map(({ merchantId, fields }) => ({
+  const erasures = found.map(({ merchantId, orderStatus, fields }) => ({
     merchantId,
     orderId: fields.order_id,
+    orderStatus,
     returnUrl: erasedValues(fields).return_url,
     digest: `\\x${Buffer.from(erasureDigest(key, merchantId, fields)).toString('hex')}`,
   }));
@@ -212,6 +217,7 @@ async function eraseBatch(
       where ${isOf(orderMetadata, merchantId)} and ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
         and ${orderMetadata}.created_at = pair.created_at and ${orderMetadata}.service_order_id = pair.service_order_id`);
   }
+  // An order that is paid after it was found, perhaps with a note, is not erased below, but found again.
   const manual = found.filter(isManual);
   if (manual.length > 0) {
     const keys = sql`unnest(${arrayLiteral(manual, ({ merchantId }) => merchantId)}::bigint[],
@@ -223,9 +229,10 @@ async function eraseBatch(
   const erasure = sql`
     update ${orders} set erased_digest = erasure.digest, return_url = erasure.return_url, metadata = null, reversals = ${withoutNotes}, ${emptied}
     from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
-      ${array('digest', 'bytea')}) as erasure (merchant_id, order_id, return_url, digest)
+      ${array('digest', 'bytea')}, ${array('orderStatus', 'text')})
+      as erasure (merchant_id, order_id, return_url, digest, order_status)
     where ${isOf(orders, merchantId)} and ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
-      and ${isNull(orders.erasedDigest)}
+      and ${isNull(orders.erasedDigest)} and ${orders}.order_status = erasure.order_status
     returning ${orders}.order_id`;
   const action = { actor, name: 'orders.erase', ...recordOf(target) };
   const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
