@@ -175,6 +175,7 @@ export const comments: Readonly<Record<string, string>> = {
   "gateway.v1.ListRefundsResponse": "A page of pending refunds.",
   "gateway.v1.ListRefundsResponse.refunds": "Oldest first.",
   "gateway.v1.ListRefundsResponse.next_cursor": "The cursor of the next page. Absent on the last page.",
+  "gateway.v1.ListRefundsResponse.incomplete": "Whether refunds may be missing, because the gateway can't reach a part of its database. If so, list them again later.",
   "gateway.v1.PendingRefund": "A refund that has neither succeeded nor failed.",
   "gateway.v1.PendingRefund.order_token": "The last part of the order's payment link: 32 letters and digits.",
   "gateway.v1.PendingRefund.order_id": "The merchant's order_id.",

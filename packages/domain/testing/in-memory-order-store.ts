@@ -238,7 +238,7 @@ export function createInMemoryOrderStore(
           .filter((refund) => compareOldest(after, refund) < 0)
           .toSorted(compareOldest)
           .map((refund) => ({ ...refund, merchantClientId: 'app_AAAAAAAAAAAAAAAAAAAAAAAA', mode: 'live' as const }));
-        return { kind: 'found', refunds: refunds.slice(0, limit) };
+        return { kind: 'found', refunds: refunds.slice(0, limit), isIncomplete: false };
       }),
     startPayment: (order, attempt, leaseSeconds) =>
       execute('start payment', () => {

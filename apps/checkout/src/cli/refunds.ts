@@ -94,7 +94,11 @@ interface RefundByHand {
 
 /** Yields the pending refunds whose payment no attempt took, and the transfers that are owed. */
 async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<RefundByHand> {
-  for await (const { amount, ...refund } of gateway.pendingRefunds()) {
+  let isComplete = true;
+  const onIncomplete = () => {
+    isComplete = false;
+  };
+  for await (const { amount, ...refund } of gateway.pendingRefunds(onIncomplete)) {
     const { orderToken, paymentId, refundId, createdAt, orderId, merchantId, currency } = refund;
     if (refundId !== undefined && (await store.reported(orderToken, paymentId)) === undefined)
       yield {
@@ -126,6 +130,8 @@ async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<Re
       currency,
     };
   }
+  if (!isComplete)
+    throw new StartError("Refunds are missing: the gateway can't reach a part of its database. Repeat this later.");
 }
 
 async function findRefund(deps: RefundDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {

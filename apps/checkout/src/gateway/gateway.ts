@@ -110,11 +110,14 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
         paymentRefusals,
       ),
 
-    /** Yields the pending refunds of this checkout's payments, oldest first. */
-    async *pendingRefunds(): AsyncGenerator<PendingRefund> {
+    /**
+     * Yields the pending refunds of this checkout's payments, oldest first. Calls `onIncomplete` if any may be missing.
+     */
+    async *pendingRefunds(onIncomplete: () => void = () => {}): AsyncGenerator<PendingRefund> {
       let cursor: string | undefined;
       do {
         const page = await client.listRefunds({ limit: 100, ...(cursor && { cursor }) });
+        if (page.incomplete) onIncomplete();
         yield* page.refunds;
         cursor = page.nextCursor;
       } while (cursor !== undefined);

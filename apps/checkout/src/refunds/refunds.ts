@@ -96,13 +96,21 @@ export function createRefunds(deps: RefundDeps) {
     keep(pending);
   };
 
-  /** Erases the keys of disconnected accounts that no attempt and no pending refund needs. */
+  /**
+   * Erases the keys of disconnected accounts that no attempt and no pending refund needs, unless the gateway's list may
+   * lack a refund.
+   */
   const eraseKeys = async () => {
     const connectionIds = new Set<string>();
-    for await (const { orderToken, paymentId } of gateway.pendingRefunds()) {
+    let isComplete = true;
+    const onIncomplete = () => {
+      isComplete = false;
+    };
+    for await (const { orderToken, paymentId } of gateway.pendingRefunds(onIncomplete)) {
       const attempt = await store.reported(orderToken, paymentId);
       if (attempt?.connectionId) connectionIds.add(attempt.connectionId);
     }
+    if (!isComplete) return;
     const count = await store.eraseKeys([...connectionIds]);
     if (count > 0) logger.info({ count }, 'erased the keys of disconnected accounts');
   };

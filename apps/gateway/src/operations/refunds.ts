@@ -85,7 +85,12 @@ export async function listRefunds(
   if (listed.kind !== 'found') return failed(storageFailure(listed.kind));
   const page = listed.refunds.slice(0, filter.limit);
   const last = listed.refunds.length > filter.limit ? page.at(-1) : undefined;
-  return success({ body: { refunds: page.map(pendingRecord), next_cursor: last && cursorAfter(last) }, outcome: 'ok' });
+  const body = {
+    refunds: page.map(pendingRecord),
+    next_cursor: last && cursorAfter(last),
+    incomplete: listed.isIncomplete,
+  };
+  return success({ body, outcome: 'ok' });
 }
 
 /** Records a refund that a checkout system made or found at its provider. */

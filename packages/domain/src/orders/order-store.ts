@@ -226,7 +226,15 @@ export interface OrderStore {
     checkoutId: AccountId,
     page: { readonly after?: RefundPosition | undefined; readonly limit: number },
     timeoutMs: number,
-  ): Promise<{ readonly kind: 'found'; readonly refunds: readonly PendingRefund[] } | StoreFailure>;
+  ): Promise<
+    | {
+        readonly kind: 'found';
+        readonly refunds: readonly PendingRefund[];
+        /** Whether refunds may be missing, because a part of the store is unreachable. */
+        readonly isIncomplete: boolean;
+      }
+    | StoreFailure
+  >;
 
   /**
    * Claims an unpaid order for a payment attempt, or extends its lease, unless another attempt holds the order. The

@@ -284,7 +284,7 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     await expect.poll(async () => (await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
     expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('failed');
     expect(await failRefund({ url: database.url }, order.orderToken, 'r-1')).toBe('not_pending');
-    expect(await pending()).toEqual({ kind: 'found', refunds: [] });
+    expect(await pending()).toEqual({ kind: 'found', refunds: [], isIncomplete: false });
     const logged = await database.sql`select details from audit_log where action = 'orders.refund_fail'`;
     expect(logged).toMatchObject([{ details: { order_id: 'refunded', refund_id: 'r-1' } }]);
   });
@@ -610,12 +610,16 @@ describe.skipIf(mustSkip('orders on Citus', missingCitus()))('on Citus', () => {
     const server = cluster.workers.find(({ port }) => port === first.port);
     server?.hang();
     onTestFinished(() => server?.resume());
-    expect(await list({ limit: 9 })).toMatchObject({ kind: 'found', refunds: [{ orderId: 'second' }] });
+    expect(await list({ limit: 9 })).toMatchObject({
+      kind: 'found',
+      refunds: [{ orderId: 'second' }],
+      isIncomplete: true,
+    });
     await expect.poll(async () => (await store.readRefundHealth())?.pendingSeconds).toBeGreaterThan(0);
     server?.resume();
     await expect
       .poll(() => list({ limit: 9 }))
-      .toMatchObject({ refunds: [{ orderId: 'first' }, { orderId: 'second' }] });
+      .toMatchObject({ refunds: [{ orderId: 'first' }, { orderId: 'second' }], isIncomplete: false });
   });
 
   test('while a server hangs, orders of merchants on other servers are erased', async () => {

@@ -65,7 +65,7 @@ export function openRefundLists(options: DatabaseOptions): RefundLists {
         const { clientId: merchantClientId, mode } = account;
         return [{ ...refund, merchantClientId, mode, orderToken: orderToken as OrderToken, amount: amountOf(amount) }];
       });
-      return { kind: 'found' as const, refunds };
+      return { kind: 'found' as const, refunds, isIncomplete: false };
     },
   );
   const readHealth = async () => {
@@ -99,7 +99,8 @@ export function refundListsOn(servers: OnServers<RefundLists>): Omit<RefundLists
       const oldestFirst = found
         .flatMap(({ refunds }) => refunds)
         .toSorted((a, b) => a.createdAtMs - b.createdAtMs || a.serviceOrderId - b.serviceOrderId);
-      return { kind: 'found', refunds: oldestFirst.slice(0, page.limit) };
+      const refunds = oldestFirst.slice(0, page.limit);
+      return { kind: 'found', refunds, isIncomplete: found.length < lists.length };
     },
     async readRefundHealth() {
       const parts = (await readHealth(undefined)).filter((part) => part !== undefined);

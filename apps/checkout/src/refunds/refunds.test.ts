@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { createRefunds } from './refunds.ts';
+
+/** Runs the job that erases keys, and returns the connections whose keys it keeps; `undefined` if it erases none. */
+async function keptBy(isIncomplete: boolean): Promise<readonly string[] | undefined> {
+  let kept: readonly string[] | undefined;
+  const deps = {
+    store: {
+      reported: async () => ({ connectionId: 'con_refund' }),
+      async eraseKeys(connectionIds: readonly string[]) {
+        kept = connectionIds;
+        return 0;
+      },
+    },
+    gateway: {
+      async *pendingRefunds(onIncomplete: () => void) {
+        if (isIncomplete) onIncomplete();
+        yield { orderToken: 'token', paymentId: 'pi_1' };
+      },
+    },
+  };
+  await createRefunds(deps as unknown as Parameters<typeof createRefunds>[0]).eraseKeys();
+  return kept;
+}
+
+test('the keys of connections with pending refunds are kept', async () => {
+  expect(await keptBy(false)).toEqual(['con_refund']);
+});
+
+test('no key is erased while the gateway may not list all pending refunds', async () => {
+  expect(await keptBy(true)).toBeUndefined();
+});
