@@ -6,7 +6,8 @@ import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { openCheckout } from '../src/checkout.ts';
 import { openErasure } from '../src/store/erasure.ts';
-import { newId, openStore } from '../src/store/store.ts';
+import { newId } from '../src/store/ids.ts';
+import { openStore } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 

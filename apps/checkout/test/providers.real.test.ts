@@ -5,8 +5,8 @@ import { createMollieProvider } from '../src/providers/mollie/mollie.ts';
 import { network } from '../src/providers/paced.ts';
 import type { Account } from '../src/providers/provider.ts';
 import { createStripeProvider } from '../src/providers/stripe/stripe.ts';
+import { newId } from '../src/store/ids.ts';
 import type { Attempt } from '../src/store/store.ts';
-import { newId } from '../src/store/store.ts';
 
 const stripe = { provider: createStripeProvider(network), key: process.env.STRIPE_TEST_KEY ?? '', isClosable: true };
 const mollie = { provider: createMollieProvider(network), key: process.env.MOLLIE_TEST_KEY ?? '', isClosable: false };

@@ -8,8 +8,8 @@ import { addCheckCommand } from '../src/cli/check.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
 import { accountReader } from '../src/providers/accounts.ts';
 import { createProviders } from '../src/providers/all.ts';
+import { newId } from '../src/store/ids.ts';
 import { attempts, calls, connections } from '../src/store/schema.ts';
-import { newId } from '../src/store/store.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 

@@ -7,7 +7,8 @@ import type { Command } from 'commander';
 import { accountReader, hasKey } from '../providers/accounts.ts';
 import type { Account, Offering } from '../providers/provider.ts';
 import { openErasure } from '../store/erasure.ts';
-import { type Connection, newId, type Store } from '../store/store.ts';
+import { newId } from '../store/ids.ts';
+import type { Connection, Store } from '../store/store.ts';
 
 /** The dependencies of the commands. */
 export interface PaymentsDeps {

@@ -9,8 +9,9 @@ import { createEncryption } from '@order-gateway/runtime/encryption';
 import pino from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { type CheckoutOptions, openCheckout } from '../../src/checkout.ts';
+import { newId } from '../../src/store/ids.ts';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
-import { newId, openStore } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { startPatientGateway } from './gateway-process.ts';
 
 /**
