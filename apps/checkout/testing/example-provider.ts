@@ -1,11 +1,11 @@
 import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
-import type { SeenRefund } from '../src/gateway/gateway.ts';
 import {
   type Account,
   type Call,
   type Fetch,
   type Provider,
   ProviderError,
+  type ProviderRefund,
   type Seen,
 } from '../src/providers/provider.ts';
 
@@ -60,10 +60,14 @@ export function createExampleProvider(send: Fetch): Provider {
     close: action('close'),
     refund: action('refund'),
     refundPart: {
-      request: ({ sessionId }, { refundId, amount }) => ({ sessionId, refundId, amount: formatAmount(amount) }),
+      request: ({ sessionId, orderId }, { refundId, amount }) => ({
+        sessionId,
+        amount: formatAmount(amount),
+        metadata: { order_id: orderId, refund_id: refundId },
+      }),
       async send(account, request, key) {
-        const { sessionId, refundId, amount } = request as Record<'sessionId' | 'refundId' | 'amount', string>;
-        return refundOf(await call(account, `/sessions/${sessionId}/refunds`, { refund_id: refundId, amount }, key));
+        const { sessionId, ...refund } = request as { readonly sessionId: string };
+        return refundOf(await call(account, `/sessions/${sessionId}/refunds`, refund, key));
       },
     },
     async reversals(account, { sessionId }) {
@@ -79,8 +83,12 @@ export function createExampleProvider(send: Fetch): Provider {
   };
 }
 
-function refundOf({ refund_id: refundId, id: providerRefundId, status, amount }: Record<string, string>): SeenRefund {
-  return { refundId, providerRefundId, status: status as SeenRefund['status'], amount: amountOf(amount ?? '') };
+function refundOf({
+  id,
+  amount,
+  ...refund
+}: Pick<ProviderRefund, 'status' | 'metadata'> & Record<'id' | 'amount', string>) {
+  return { ...refund, providerRefundId: id, amount: amountOf(amount) };
 }
 
 function amountOf(text: string): AmountHundredths {

@@ -6,6 +6,7 @@ import {
   type Call,
   type Provider,
   ProviderError,
+  readReversals,
   type Seen,
   type SeenReversals,
 } from '../providers/provider.ts';
@@ -141,8 +142,7 @@ export async function lookAtReversals(
   deps: Pick<AdvanceDeps, 'providers' | 'accountOf' | 'gateway' | 'logger'>,
   attempt: Attempt,
 ): Promise<SeenReversals> {
-  const { provider, account } = await providerOf(deps, attempt);
-  const seen = await provider.reversals(account, attempt);
+  const seen = await readReversals(await providerOf(deps, attempt), attempt);
   await reportReversals(deps, attempt, seen);
   return seen;
 }

@@ -1,5 +1,6 @@
+import type { AmountHundredths } from '@order-gateway/domain/money';
 import { expect, test } from 'vitest';
-import { refundIdIn } from './provider.ts';
+import { withRefundId } from './provider.ts';
 
 const attempt = { orderId: 'order-1', serviceOrderId: 17 };
 
@@ -16,5 +17,6 @@ test.each<[metadata: unknown, refundId: string | undefined]>([
   [null, undefined],
   [undefined, undefined],
 ])('the metadata %j of a provider’s refund name the merchant’s refund %s', (metadata, refundId) => {
-  expect(refundIdIn(metadata, attempt)).toBe(refundId);
+  const refund = { providerRefundId: 're-1', status: 'PENDING', amount: 1n as AmountHundredths } as const;
+  expect(withRefundId({ ...refund, metadata }, attempt)).toEqual({ ...refund, refundId });
 });

@@ -31,9 +31,14 @@ export interface SeenPayment {
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** All refunds and disputes of a payment. */
-export interface SeenReversals {
-  readonly refunds: readonly SeenRefund[];
+export interface SeenReversals<Refund = SeenRefund> {
+  readonly refunds: readonly Refund[];
   readonly disputes: readonly SeenDispute[];
+}
+
+/** A refund, whose metadata can name one that a merchant requested. */
+export interface ProviderRefund extends Omit<SeenRefund, 'refundId'> {
+  readonly metadata?: unknown;
 }
 
 /** A refund that a merchant requests. */
@@ -43,18 +48,27 @@ export interface RefundInput {
   readonly currency: string;
 }
 
+/** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
+export async function readReversals(
+  { provider, account }: { readonly provider: Provider; readonly account: Account | undefined },
+  attempt: Attempt,
+): Promise<SeenReversals> {
+  const { refunds, disputes } = await provider.reversals(account, attempt);
+  return { refunds: refunds.map((refund) => withRefundId(refund, attempt)), disputes };
+}
+
 /**
- * Returns the merchant's refund that the metadata of a provider's refund name; `undefined` if it is the provider's own.
- * Other programs write metadata too, so they must also name the order, by either of its ids, and a valid refund_id.
+ * Returns a refund with the merchant's refund that its metadata name, unless it is the provider's own. Other programs
+ * write metadata too, so they must also name the order, by either of its ids, and a valid refund_id.
  */
-export function refundIdIn(
-  metadata: unknown,
+export function withRefundId(
+  { metadata, ...refund }: ProviderRefund,
   { orderId, serviceOrderId }: Pick<Attempt, 'orderId' | 'serviceOrderId'>,
-): string | undefined {
+): SeenRefund {
   const { order_id, service_order_id, refund_id } = Object(metadata);
   const isOfOrder = order_id === orderId || service_order_id === `${serviceOrderId}`;
   const named = parseRefund({ refund_id });
-  return isOfOrder && named.ok ? named.value.refundId : undefined;
+  return { ...refund, refundId: isOfOrder && named.ok ? named.value.refundId : undefined };
 }
 
 /** A merchant's account at a provider, with its secrets. */
@@ -130,9 +144,9 @@ export interface Provider extends Offering {
   /** Refunds what the merchant still has of a captured payment. */
   readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
   /** Refunds a recorded payment, or a part of it, for a merchant. The metadata names the merchant's refund. */
-  readonly refundPart: Call<RefundInput, Omit<SeenRefund, 'refundId'>>;
+  readonly refundPart: Call<RefundInput, ProviderRefund>;
   /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
-  reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals>;
+  reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals<ProviderRefund>>;
   /** Lists the ids of attempts or payments whose refunds or disputes changed since a time. */
   reversed?(account: Account, since: Date): AsyncIterable<string>;
   /** Reads the status of an attempt. Rejects with a {@link ProviderError}. */

@@ -13,7 +13,7 @@ import { createPauses } from '../attempts/pauses.ts';
 import { reportReversals } from '../attempts/report-reversals.ts';
 import { continueAttempts } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
-import type { SeenReversals } from '../providers/provider.ts';
+import { readReversals, type SeenReversals, withRefundId } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 
@@ -40,7 +40,7 @@ export function createRefunds(deps: RefundDeps) {
   /** Makes a refund unless the provider has it, and reports the result. */
   const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
     const { provider, account } = await providerOf(deps, attempt);
-    const seen = await provider.reversals(account, attempt);
+    const seen = await readReversals({ provider, account }, attempt);
     if (seen.refunds.some((refund) => refund.refundId === refundId)) {
       await report(attempt, seen);
       return;
@@ -54,7 +54,10 @@ export function createRefunds(deps: RefundDeps) {
       ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
       : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
-    await report(attempt, { refunds: [made.value ? { ...made.value, refundId } : failed], disputes: [] });
+    await report(attempt, {
+      refunds: [made.value ? { ...withRefundId(made.value, attempt), refundId } : failed],
+      disputes: [],
+    });
   };
 
   /** Runs work on a payment, unless another process works on it. */

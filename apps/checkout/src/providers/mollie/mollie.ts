@@ -1,5 +1,5 @@
 import { type AmountHundredths, formatAmount, minorUnitOf, parseAmount } from '@order-gateway/domain/money';
-import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
+import type { SeenDispute } from '../../gateway/gateway.ts';
 import type { Attempt } from '../../store/store.ts';
 import {
   type Account,
@@ -7,7 +7,7 @@ import {
   type Method,
   type Provider,
   ProviderError,
-  refundIdIn,
+  type ProviderRefund,
   type Seen,
 } from '../provider.ts';
 
@@ -244,14 +244,11 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
     changedSince<Payment>(account, 'payments', since, '&embed=captures,refunds');
 
   return {
-    async reversals(account, attempt) {
-      const path = `/payments/${attempt.paymentId}?embed=refunds,chargebacks`;
+    async reversals(account, { paymentId }) {
+      const path = `/payments/${paymentId}?embed=refunds,chargebacks`;
       const { refunds = [], chargebacks = [] } = Object(Object(await call(account, 'GET', path))._embedded);
       return {
-        refunds: refunds.map((refund: Refund) => ({
-          ...seenRefund(refund),
-          refundId: refundIdIn(refund.metadata, attempt),
-        })),
+        refunds: refunds.map(seenRefund),
         disputes: chargebacks.map(seenDispute),
       };
     },
@@ -304,12 +301,13 @@ function seenOf(payment: Payment): Seen {
   }
 }
 
-function seenRefund({ id, status, amount, createdAt }: Refund): SeenRefund {
+function seenRefund({ id, status, amount, createdAt, metadata }: Refund): ProviderRefund {
   const hasFailed = status === 'failed' || status === 'canceled';
   return {
     providerRefundId: id,
     status: hasFailed ? 'FAILED' : status === 'refunded' ? 'SUCCEEDED' : 'PENDING',
     amount: hundredthsOf(amount.value),
+    metadata,
     ...(hasFailed && { reason: status }),
     ...(status === 'refunded' && { refundedAt: new Date(createdAt) }),
   };

@@ -1,12 +1,12 @@
 import Stripe from 'stripe';
-import type { SeenDispute, SeenRefund } from '../../gateway/gateway.ts';
+import type { SeenDispute } from '../../gateway/gateway.ts';
 import {
   type Account,
   type Fetch,
   type Provider,
   ProviderError,
+  type ProviderRefund,
   type RefundInput,
-  refundIdIn,
   type Seen,
 } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
@@ -191,15 +191,12 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
   }
 
   return {
-    async reversals(account, attempt) {
+    async reversals(account, { paymentId }) {
       const { refunds, disputes } = clientOf(account);
-      const ofPayment = { payment_intent: attempt.paymentId ?? '', limit: pageLength };
+      const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
       const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(items));
       return {
-        refunds: (await read(refunds.list(ofPayment))).map((refund) => ({
-          ...seenRefund(refund),
-          refundId: refundIdIn(refund.metadata, attempt),
-        })),
+        refunds: (await read(refunds.list(ofPayment))).map(seenRefund),
         disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
       };
     },
@@ -253,19 +250,21 @@ function seenOf({ status, payment_intent: intent }: Stripe.Checkout.Session): Se
   return status === 'expired' && intent.status !== 'processing' ? { is: 'gone', reason: 'expired' } : { is: 'open' };
 }
 
-const refundStatuses: Readonly<Record<string, SeenRefund['status']>> = {
+const refundStatuses: Readonly<Record<string, ProviderRefund['status']>> = {
   succeeded: 'SUCCEEDED',
   failed: 'FAILED',
   canceled: 'FAILED',
 };
 
-function seenRefund({ id, status, amount, currency, created, failure_reason: reason }: Stripe.Refund): SeenRefund {
+function seenRefund(refund: Stripe.Refund): ProviderRefund {
+  const { id, status, amount, currency, created, failure_reason: reason, metadata } = refund;
   return {
     providerRefundId: id,
     // One that requires an action of the customer is pending too.
     status: refundStatuses[status ?? ''] ?? 'PENDING',
     amount: fromStripeUnits(amount, currency.toUpperCase()),
     reason,
+    metadata,
     ...(status === 'succeeded' && { refundedAt: new Date(created * 1_000) }),
   };
 }
