@@ -81,15 +81,24 @@ test('two clicks at the same time open one session', async () => {
   expect(otherPath).toBe(path);
 });
 
-test('a form of another site starts nothing', async () => {
+test('a form of another site starts and pays nothing', async () => {
   const orderToken = await world.createOrder('other-site');
-  const response = await fetch(`http://127.0.0.1:${world.port}/pay/${orderToken}`, {
+  const form = {
     method: 'POST',
-    headers: { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
+    headers: {
+      origin: 'https://elsewhere.example',
+      'sec-fetch-site': 'cross-site',
+      'content-type': 'application/x-www-form-urlencoded',
+    },
     redirect: 'manual',
-  });
+  } as const;
+  const response = await fetch(`http://127.0.0.1:${world.port}/pay/${orderToken}`, form);
   expect([response.status, locationOf(response)]).toEqual([303, `/pay/${orderToken}`]);
   expect(await world.store.newest(orderToken)).toBeUndefined();
+  const path = await startTestPayment(orderToken);
+  const chosen = await fetch(`http://127.0.0.1:${world.port}${path}`, { ...form, body: 'outcome=succeed' });
+  expect([chosen.status, locationOf(chosen)]).toEqual([303, path]);
+  expect(await world.store.findDemoPayment(path.split('/').at(-1) ?? '')).toMatchObject({ state: 'open' });
 });
 
 test.each(['GET', 'HEAD'])('a prefetch or a link scanner that sends %s starts and changes nothing', async (method) => {

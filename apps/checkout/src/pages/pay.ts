@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localTime, type PageLocale } from '@order-gateway/pages/localization';
@@ -8,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
+import { isFormOf } from '../html/form-origin.ts';
 import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offerId, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
@@ -44,7 +44,7 @@ const sessionMs = 35 * 60_000;
 
 /** Adds the pages on which customers choose a method, and to which they return. */
 export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
-  const { store, gateway, advance } = deps;
+  const { store, gateway, advance, gatewayUrl } = deps;
 
   app.get<{ Params: { orderToken: string } }>('/pay/:orderToken', async (request, reply) => {
     const order = await gateway.resolve(request.params.orderToken);
@@ -58,7 +58,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     async (request, reply) => {
       const { orderToken } = request.params;
       // The page with the buttons changes nothing, so a form of another site is redirected to it.
-      if (!isFromHere(request.headers, deps)) return reply.redirect(`/pay/${orderToken}`, 303);
+      if (!isFormOf([deps.baseUrl(), gatewayUrl], request.headers)) return reply.redirect(`/pay/${orderToken}`, 303);
       const order = await gateway.resolve(orderToken);
       const { locale, chosen: language } = languageFor(request, order?.customerLocale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
@@ -131,17 +131,6 @@ function isDecided({ state }: Attempt): boolean {
 function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
   const lang = body instanceof URLSearchParams ? body.get('lang') : null;
   return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
-}
-
-/**
- * Whether a form was sent by a page of the checkout or of the gateway. Browsers that hide the origin of the gateway's
- * page say that it is of the same site.
- */
-function isFromHere(headers: IncomingHttpHeaders, { baseUrl, gatewayUrl }: PageDeps): boolean {
-  const { origin, 'sec-fetch-site': site } = headers;
-  if (origin !== undefined && origin !== 'null')
-    return [baseUrl(), gatewayUrl].some((url) => new URL(url).origin === origin);
-  return site === undefined ? origin === undefined : site === 'same-origin' || site === 'same-site';
 }
 
 async function sendChoice(

@@ -1,6 +1,7 @@
 import { negotiate } from '@order-gateway/pages/negotiate';
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
+import { isFormOf } from '../../html/form-origin.ts';
 import { sendMessage, sendPage, textsOf } from '../../html/layout.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -10,7 +11,11 @@ const lateMs = 15_000;
 const outcomes = { succeed: 'authorised', late: 'authorised', decline: 'declined', abandon: undefined } as const;
 
 /** Adds the page of the demo provider, on which its user chooses what a test payment does. */
-export function demoRoutes(app: FastifyInstance, store: Store, wake: (attemptId: string) => Promise<unknown>): void {
+export function demoRoutes(
+  app: FastifyInstance,
+  { store, baseUrl }: { readonly store: Store; readonly baseUrl: () => string },
+  wake: (attemptId: string) => Promise<unknown>,
+): void {
   app.get<{ Params: { attemptId: string } }>('/demo/:attemptId', async (request, reply) => {
     const { attemptId } = request.params;
     const [payment, attempt] = await Promise.all([store.findDemoPayment(attemptId), store.find(attemptId)]);
@@ -31,7 +36,8 @@ export function demoRoutes(app: FastifyInstance, store: Store, wake: (attemptId:
     async (request, reply) => {
       const { attemptId } = request.params;
       const outcome = request.body?.get('outcome') ?? '';
-      if (!Object.hasOwn(outcomes, outcome)) return reply.redirect(`/demo/${attemptId}`, 303);
+      if (!isFormOf([baseUrl()], request.headers) || !Object.hasOwn(outcomes, outcome))
+        return reply.redirect(`/demo/${attemptId}`, 303);
       if (outcome === 'abandon') return reply.redirect(`/back/${attemptId}?left=1`, 303);
       const state = outcomes[outcome as 'succeed'];
       const authorisedAt = new Date(Date.now() + (outcome === 'late' ? lateMs : 0));

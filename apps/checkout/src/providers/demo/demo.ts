@@ -104,6 +104,6 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
         currency,
       };
     },
-    routes: (app, wake) => demoRoutes(app, store, wake),
+    routes: (app, wake) => demoRoutes(app, { store, baseUrl }, wake),
   };
 }
