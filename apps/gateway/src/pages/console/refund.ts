@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
-import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
+import { formatAmount, minorUnitOf } from '@order-gateway/domain/money';
 import { decideRefund, type Refund } from '@order-gateway/domain/orders';
 import { parseRefund } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -33,7 +33,7 @@ async function refundForm(visit: Visit): Promise<Response> {
   const planned = await planRefund(visit, order, typed);
   if (typed !== null && planned.ok) return confirmationPage(visit, order, planned.value);
   return planned.ok
-    ? amountPage(visit, order, typedForm(planned.value.amount))
+    ? amountPage(visit, order, typedForm(planned.value))
     : amountPage(visit, order, typed, planned.failure);
 }
 
@@ -59,8 +59,9 @@ async function planRefund(
 }
 
 /** Returns an amount as a person would type it. */
-function typedForm(amount: AmountHundredths): string {
-  return formatAmount(amount).replace(/\.00$/, '');
+function typedForm({ amount, currency }: Pick<Refund, 'amount' | 'currency'>): string {
+  const text = formatAmount(amount);
+  return minorUnitOf(currency) === 0 ? text.replace(/\.00$/, '') : text;
 }
 
 function amountPage(visit: Visit, order: OrderRecord, typed: string | null, failure?: Failure): Response {
@@ -77,15 +78,16 @@ ${field}
 }
 
 /** Shows the refund for confirmation, with an id that makes it safe to send the form twice. */
-function confirmationPage(visit: Visit, order: OrderRecord, { amount, checkoutId }: Refund): Response {
+function confirmationPage(visit: Visit, order: OrderRecord, refund: Refund): Response {
   const { texts, language, form, formToken, link } = visit;
+  const { amount, checkoutId } = refund;
   const isSimulated = checkoutId === null;
   const shown = amountOf(visit, { ...order, order_amount: Number(formatAmount(amount)) });
   const values = { amount: shown, order: order.order_id };
   const text = order.payment_method === 'manual' ? texts.confirmManualRefundText : texts.confirmRefundText;
   const content = html`<form class="card" method="post" action="${link(`${orderPath(order)}/refunds`)}">${formToken}
 <input type="hidden" name="refund_id" value="${form.get('refund_id') ?? randomUUID()}">
-<input type="hidden" name="refund_amount" value="${typedForm(amount)}">
+<input type="hidden" name="refund_amount" value="${typedForm(refund)}">
 <p>${filled(text, values)}</p>
 <p><label>${texts.paymentNote} <input name="refund_note" maxlength="1000" autocomplete="off" value="${form.get('refund_note') ?? ''}"></label></p>
 ${isSimulated ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}

@@ -92,14 +92,13 @@ async function sessionsPage(visit: Visit, errors: readonly FieldError<string>[] 
 </table></div>
 </div>`;
   if (!mayManage) return page(texts.sessions, table);
-  const choices = { read: texts.roleRead, manage: texts.roleManage };
   const content = html`${table}
 <form class="card" method="post" action="${link('/sessions')}">${formToken}
 <h2>${texts.invite}</h2>
 <p class="soft">${filled(texts.inviteText, { minutes: linkMinutes })}</p>
 <div class="fields">
 ${fieldOf({ name: 'name', label: texts.name, value: form.get('name'), errors })}
-${fieldOf({ name: 'role', label: texts.inviteRole, value: form.get('role'), choices })}
+${fieldOf({ name: 'role', label: texts.inviteRole, value: form.get('role'), choices: rolesOf(visit) })}
 </div>
 <p><button class="button main">${texts.createLink}</button></p>
 </form>
@@ -111,10 +110,12 @@ ${fieldOf({ name: 'role', label: texts.inviteRole, value: form.get('role'), choi
   return page(texts.sessions, content, errors.length === 0 ? undefined : { kind: 'invalid_request', errors });
 }
 
+const rolesOf = ({ texts }: Visit) => ({ read: texts.roleRead, manage: texts.roleManage });
+
 function sessionRow(visit: Visit, { id, name, role, createdAtMs, lastSeenAtMs }: ConsoleSession): Html {
   const { texts, language, session, link, formToken, mayManage } = visit;
   const isOwn = id === session.id;
   const end = html`<form method="post" action="${link(`/sessions/${id}/end`)}">${formToken}<button class="button plain">${filled(texts.end, { name })}</button></form>`;
-  return html`<tr><td><bdi>${name}</bdi>${isOwn ? html` (${texts.you})` : ''}</td><td>${texts[role]}</td>
+  return html`<tr><td><bdi>${name}</bdi>${isOwn ? html` (${texts.you})` : ''}</td><td>${rolesOf(visit)[role]}</td>
 <td data-label="${texts.signedInAt}">${timeOf(createdAtMs, language)}</td><td data-label="${texts.lastSeen}">${timeOf(lastSeenAtMs, language)}</td><td>${mayManage && !isOwn ? end : ''}</td></tr>`;
 }

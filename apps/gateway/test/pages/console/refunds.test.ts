@@ -58,7 +58,7 @@ describe('a refund', () => {
     ]);
     const entry = { actor: 'console:Ada', details: { order_id, refund_id, refund_amount: '200.50', role: 'manage' } };
     expect(await auditLogOf(gateway, 'order.refund')).toEqual([entry, entry]);
-    expect((await visitor.get(`${path}/refunds`)).text).toContain('value="1049" name="refund_amount"');
+    expect((await visitor.get(`${path}/refunds`)).text).toContain('value="1049.00" name="refund_amount"');
   });
 
   test.each([
@@ -113,7 +113,7 @@ describe('a refund', () => {
     const { path, order_id } = await paidOrder();
     const form = { refund_id: 'r', refund_amount: '1' };
     const again = await visitor.post(`${path}/refunds`, { ...form, form_token: 'other' });
-    expect([again.status, hiddenIn(again, 'refund_id'), hiddenIn(again, 'refund_amount')]).toEqual([403, 'r', '1']);
+    expect([again.status, hiddenIn(again, 'refund_id'), hiddenIn(again, 'refund_amount')]).toEqual([403, 'r', '1.00']);
     const foreign = await visitor.post(`${path}/refunds`, form, { 'sec-fetch-site': 'cross-site' });
     expect(foreign.status).toBe(403);
     const signedOut = await request(`${gateway.url}/console${path}/refunds`, { form });
