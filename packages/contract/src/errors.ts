@@ -142,7 +142,7 @@ export const errorCatalogue = {
     title: 'The refund exceeds the payment',
     httpStatus: 409,
     grpcStatus: 'FAILED_PRECONDITION',
-    when: 'The amount exceeds what can be refunded: the payment less what has been refunded, is pending, or is held by a dispute. Or you have already requested 100 refunds of this order. Nothing was stored.',
+    when: 'The amount is more than what is left of the payment after its refunds, pending ones too, and its open or lost disputes. Or you have already requested 100 refunds of this order. Nothing was stored.',
   },
   refund_id_conflict: {
     title: 'The refund_id is used by another refund',

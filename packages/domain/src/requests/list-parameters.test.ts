@@ -130,6 +130,12 @@ test('a list without parameters rejects every parameter, and any other list name
   expect(parsers.events({ status: 'PAID' })).toMatchObject({ failure: { errors: [{ field: 'status', message }] } });
 });
 
+test('a choice that is given twice must be given only once', () => {
+  expect(parsers.deliveries({ status: ['pending', 'failed'] })).toMatchObject({
+    failure: { errors: [{ field: 'status', code: 'not_allowed', message: 'must be given only once' }] },
+  });
+});
+
 test('a list of deliveries accepts only a known status', () => {
   for (const status of ['pending', 'delivered', 'failed', undefined])
     expect(parsers.deliveries({ status })).toMatchObject({ ok: true, value: { filter: { status } } });

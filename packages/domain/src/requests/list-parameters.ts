@@ -45,7 +45,8 @@ export function readChoice<Value extends string>(
   errors: FieldError<string>[],
 ): Value | undefined {
   const choice = values.find((known) => known === value);
-  if (value !== undefined && choice === undefined) errors.push({ field, code: 'not_allowed', message });
+  if (value !== undefined && choice === undefined)
+    errors.push({ field, code: 'not_allowed', message: Array.isArray(value) ? 'must be given only once' : message });
   return choice;
 }
 
