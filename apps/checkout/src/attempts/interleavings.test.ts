@@ -9,8 +9,9 @@ import {
 } from '@order-gateway/domain/orders';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
-import { type Provider, ProviderError, type Seen } from '../providers/provider.ts';
-import { unfinishedStates } from '../store/schema.ts';
+import type { SeenDispute } from '../gateway/gateway.ts';
+import { type Provider, ProviderError, type Seen, type SeenReversals } from '../providers/provider.ts';
+import { decidedStates, unfinishedStates } from '../store/schema.ts';
 import type { Attempt, AttemptChange } from '../store/store.ts';
 import { type AdvanceDeps, createAdvance } from './advance.ts';
 
@@ -43,6 +44,12 @@ interface Session {
   state: 'open' | 'authorised' | 'captured' | 'gone';
   paidAtMs: number;
   refunds: number;
+  dispute: SeenDispute['status'] | null;
+  /** Whether the list of changes mentions the payment, because its dispute changed. */
+  isMentioned: boolean;
+  /** The dispute and the number of refunds that the gateway knows. */
+  readonly reported: { dispute: SeenDispute['status'] | null; refunds: number };
+  wasRefundedInDispute: boolean;
   /** The idempotency keys of calls that had an effect. */
   readonly keys: string[];
 }
@@ -68,6 +75,10 @@ interface Bounds {
   outages: number;
   /** Webhooks, and returns of the customer. */
   hints: number;
+  /** Changes of disputes by the customer's bank. */
+  disputes: number;
+  /** How often time passes while a dispute is open. */
+  waits: number;
 }
 
 interface Scenario {
@@ -91,6 +102,9 @@ const dayMs = 24 * 60 * minuteMs;
 const leaseMs = minuteMs;
 const keyMs = 23 * 60 * minuteMs;
 const outageMs = 6 * dayMs;
+
+/** All attempts end within this time: two outages, and the looks at an ended attempt. */
+const endMs = 30 * dayMs;
 
 /** Customers and merchants act within this time, and after an outage. */
 const activeMs = 2 * 60 * minuteMs;
@@ -122,6 +136,8 @@ const sessionOf = ({ sessions }: World, id: string) => found(sessions.find(({ se
 const isLeased = ({ nowMs }: World, { leasedUntil }: Attempt) => leasedUntil !== null && leasedUntil.getTime() > nowMs;
 const isPayable = ({ nowMs }: World, { state, endsAtMs }: Session) => state === 'open' && endsAtMs > nowMs;
 const refused = (code: string) => new ProviderError('refused', code);
+
+const hasWithdrawn = ({ dispute }: Session) => dispute === 'OPEN' || dispute === 'LOST';
 
 /** Does what a call at the provider does, unless its key was used before. */
 function once({ keys }: Session, key: string, effect: () => void): void {
@@ -219,7 +235,16 @@ const handlers = {
     let session = sessions.find(({ keys }) => keys.includes(key));
     if (session === undefined) {
       const sessionId = `cs_${sessions.length}`;
-      session = { sessionId, endsAtMs, isKnown: false, state: 'open', paidAtMs: 0, refunds: 0, keys: [key] };
+      session = {
+        sessionId,
+        endsAtMs,
+        isKnown: false,
+        state: 'open',
+        paidAtMs: 0,
+        refunds: 0,
+        keys: [key],
+        ...undisputed(),
+      };
       sessions.push(session);
     }
     return { sessionId: session.sessionId, sessionUrl: session.sessionId, sessionEndsAt: new Date(session.endsAtMs) };
@@ -246,15 +271,42 @@ const handlers = {
       session.state = 'gone';
     });
   },
-  /** A provider that refunds a payment as often as it is requested to. */
+  reversals(world: World, _scenario: Scenario, { sessionId }: Attempt): SeenReversals {
+    const { refunds, dispute } = sessionOf(world, sessionId ?? '');
+    const refund = { providerRefundId: 're_1', status: 'SUCCEEDED', amount } as const;
+    const disputed = { disputeId: 'dp_1', amount, currency, reason: 'fraudulent' };
+    return {
+      refunds: Array.from({ length: refunds }, () => refund),
+      disputes: dispute === null ? [] : [{ ...disputed, status: dispute }],
+    };
+  },
+  recordRefund(world: World, _scenario: Scenario, { paymentId }: { readonly paymentId: string }) {
+    sessionOf(world, paymentId).reported.refunds = 1;
+  },
+  recordDispute(
+    world: World,
+    _scenario: Scenario,
+    { paymentId, status }: SeenDispute & { readonly paymentId: string },
+  ) {
+    sessionOf(world, paymentId).reported.dispute = status;
+  },
+  /** A provider that refunds a payment as often as it is requested to, even if it is disputed. */
   refund(world: World, _scenario: Scenario, { sessionId }: { readonly sessionId: string }, key: string) {
     const session = sessionOf(world, sessionId);
     once(session, key, () => {
       if (session.state !== 'captured') throw refused('not_captured');
       session.refunds += 1;
+      session.wasRefundedInDispute ||= hasWithdrawn(session);
     });
   },
 };
+
+const undisputed = () => ({
+  dispute: null,
+  isMentioned: false,
+  reported: { dispute: null, refunds: 0 },
+  wasRefundedInDispute: false,
+});
 
 function endClaim(world: World, scenario: Scenario, attemptId: string) {
   const order = orderOf(world, scenario);
@@ -267,10 +319,12 @@ function endClaim(world: World, scenario: Scenario, attemptId: string) {
 }
 
 /** The calls of other services that change something. */
-const callsThatChange: readonly string[] = ['start', 'end', 'record', 'open', 'capture', 'close', 'refund'];
+const callsThatChange: readonly string[] = [
+  ...['start', 'end', 'record', 'open', 'capture', 'close', 'refund', 'recordRefund', 'recordDispute'],
+];
 
 /** The calls before which anything may happen. */
-const callsOutside: readonly string[] = [...callsThatChange, 'look'];
+const callsOutside: readonly string[] = [...callsThatChange, 'look', 'reversals'];
 
 /** The calls before which a process may crash or pause. The others follow the call before them immediately. */
 const callsInside: readonly string[] = ['change', 'release'];
@@ -295,15 +349,15 @@ function depsOf(call: (name: CallName, input: readonly unknown[]) => Promise<nev
     close: sending('close', ({ sessionId }, { is }) => ({ sessionId, is })),
     refund: sending('refund', ({ sessionId }) => ({ sessionId })),
     look: (_account: unknown, attempt: Attempt) => call('look', [attempt]),
-    reversals: async () => ({ refunds: [], disputes: [] }),
+    reversals: (_account: unknown, attempt: Attempt) => call('reversals', [attempt]),
     recent: async function* () {},
   } satisfies Partial<Record<keyof Provider, unknown>>;
   return {
     store: stubs(['lease', 'find', 'change', 'release', 'prepareCall', 'endCall']),
-    gateway: stubs(['start', 'end', 'record']),
+    gateway: stubs(['start', 'end', 'record', 'recordRefund', 'recordDispute']),
     providers: new Map([[provider.name, provider]]),
     baseUrl: () => '',
-    logger: { info() {}, warn() {} },
+    logger: { info() {}, warn() {}, error() {} },
     metrics: { countState() {}, countDifference() {} },
   } as unknown as AdvanceDeps;
 }
@@ -399,12 +453,13 @@ async function startAnother(world: World, scenario: Scenario, index: number): Pr
 }
 
 type Move = readonly [name: string, move: (world: World) => unknown];
+type AddBounded = (bound: keyof Bounds, name: string, move: (world: World) => unknown) => void;
 
 /** Returns everything that can happen next. */
 async function movesOf(world: World, scenario: Scenario): Promise<Move[]> {
   const { nowMs, left, workers, attempts, sessions } = world;
   const moves: Move[] = [];
-  const bounded = (bound: keyof Bounds, name: string, move: (world: World) => unknown) => {
+  const bounded: AddBounded = (bound, name, move) => {
     if (left[bound] === 0) return;
     moves.push([
       name,
@@ -476,12 +531,45 @@ async function movesOf(world: World, scenario: Scenario): Promise<Move[]> {
       'the merchant cancels',
       (next) => Object.assign(next.order, { orderStatus: 'CANCELLED', lease: null, endedAttempts: [] }),
     ]);
+  moves.push(...(await disputeMoves(world, bounded)));
   if (isIdle) bounded('outages', 'the checkout is down for days', later(outageMs));
   const times = attempts
     .filter(({ dueAt }) => dueAt !== null)
     .map(({ dueAt, leasedUntil }) => Math.max(dueAt?.getTime() ?? 0, leasedUntil?.getTime() ?? 0));
   const nextMs = Math.min(...times);
-  if (isIdle && nextMs > nowMs && nextMs < Number.POSITIVE_INFINITY) moves.push(['time passes', later(nextMs - nowMs)]);
+  if (isIdle && nextMs > nowMs && nextMs < Number.POSITIVE_INFINITY) {
+    const isUndecided = sessions.some(({ dispute }) => dispute === 'OPEN');
+    if (isUndecided) bounded('waits', 'time passes in a dispute', later(nextMs - nowMs));
+    else moves.push(['time passes', later(nextMs - nowMs)]);
+  }
+  return moves;
+}
+
+/** Adds what the customer's bank does, and returns what the provider's list of changes does. */
+async function disputeMoves({ sessions, workers, attempts }: World, bounded: AddBounded): Promise<Move[]> {
+  const next = await Promise.all(workers.map((worker) => worker && nextCall(worker)));
+  // Providers refuse a refund of a payment that is disputed after the checkout asked for disputes.
+  const isRefunding = next.some((call) => call?.name === 'refund');
+  const later: Readonly<Record<string, readonly SeenDispute['status'][]>> = { OPEN: ['WON', 'LOST'], LOST: ['WON'] };
+  const moves: Move[] = [];
+  for (const { sessionId, state, refunds, dispute, isMentioned } of sessions) {
+    if (state !== 'captured') continue;
+    const statuses = dispute !== null ? (later[dispute] ?? []) : refunds === 0 && !isRefunding ? ['OPEN' as const] : [];
+    for (const status of statuses)
+      bounded('disputes', `the dispute of ${sessionId} is ${status}`, (world) =>
+        Object.assign(sessionOf(world, sessionId), { dispute: status, isMentioned: true }),
+      );
+    const attempt = attempts.find((each) => each.sessionId === sessionId);
+    const isDecided = decidedStates.some((decided) => decided === attempt?.state);
+    if (isMentioned && isDecided && attempt?.dueAt === null)
+      moves.push([
+        `the list mentions ${sessionId}`,
+        (world) => {
+          sessionOf(world, sessionId).isMentioned = false;
+          attemptOf(world, attempt.attemptId).dueAt = new Date(world.nowMs);
+        },
+      ]);
+  }
   return moves;
 }
 
@@ -491,14 +579,17 @@ function faultOf(world: World, scenario: Scenario, isAtRest: boolean): string | 
   const { lease, payment } = orderOf(world, scenario);
   const holder = lease?.isLive ? lease.attemptId : undefined;
   const attemptIdOf = (id: string) => attempts.find(({ sessionId }) => sessionId === id)?.attemptId;
+  if (world.nowMs > startMs + endMs) return 'an attempt never ends';
   for (const session of sessions) {
-    const { sessionId, state, refunds, isKnown } = session;
+    const { sessionId, state, refunds, isKnown, dispute, reported } = session;
     if (isKnown && isPayable(world, session) && holder !== attemptIdOf(sessionId)) return 'payable without a claim';
     if (refunds > 1) return 'refunded twice';
+    if (session.wasRefundedInDispute) return 'refunded while the bank has the money';
     if (refunds > 0 && payment?.paymentId === sessionId) return 'recorded and refunded';
     if (!isAtRest) continue;
     if (state === 'authorised') return 'money reserved permanently';
-    if (state === 'captured' && refunds === 0 && payment?.paymentId !== sessionId)
+    if (refunds !== reported.refunds || dispute !== reported.dispute) return 'a refund or dispute was not reported';
+    if (state === 'captured' && refunds === 0 && payment?.paymentId !== sessionId && !hasWithdrawn(session))
       return 'money taken, and neither recorded nor refunded';
   }
   if (!scenario.isDirect && attempts.some(({ state }) => state === 'OWED')) return 'a card was charged for nothing';
@@ -529,7 +620,10 @@ async function explore(scenario: Scenario) {
     const text = textOf(world);
     if (seen.has(text)) continue;
     seen.add(text);
-    const isAtRest = world.workers.every((worker) => worker === null) && world.attempts.every(({ dueAt }) => !dueAt);
+    const isAtRest =
+      world.workers.every((worker) => worker === null) &&
+      world.attempts.every(({ dueAt }) => !dueAt) &&
+      world.sessions.every(({ isMentioned }) => !isMentioned);
     const fault = faultOf(world, scenario, isAtRest);
     if (fault !== undefined) {
       const path: string[] = [];
@@ -545,7 +639,7 @@ async function explore(scenario: Scenario) {
   return { fault: undefined, path: [], worlds: seen.size };
 }
 
-const none: Bounds = { failures: 0, crashes: 0, pauses: 0, outages: 0, hints: 0 };
+const none: Bounds = { failures: 0, crashes: 0, pauses: 0, outages: 0, hints: 0, disputes: 0, waits: 0 };
 
 const mishaps: readonly (readonly [string, Omit<Scenario, 'bounds'>, Partial<Bounds>])[] = [
   [
@@ -573,6 +667,16 @@ const mishaps: readonly (readonly [string, Omit<Scenario, 'bounds'>, Partial<Bou
     'a second attempt with a method that takes the money immediately, for an order that expires',
     { attemptsMax: 2, isDirect: true, expiresAfterSeconds: 1_200 },
     {},
+  ],
+  [
+    'a disputed payment with a method that takes the money immediately',
+    { attemptsMax: 1, isDirect: true, expiresAfterSeconds: 1_200 },
+    { outages: 2, disputes: 3, waits: 1 },
+  ],
+  [
+    'a disputed payment, and a call that fails',
+    { attemptsMax: 1, isDirect: true, expiresAfterSeconds: 1_200 },
+    { failures: 1, outages: 1, disputes: 2, waits: 1 },
   ],
 ];
 
