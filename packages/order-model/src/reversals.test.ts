@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { type ReversalRequest, type Reversible, reversalEventsOf, reversalText, reversed } from './reversals.ts';
+import {
+  isOwedUntilReturned,
+  type ReversalRequest,
+  type Reversible,
+  reversalEventsOf,
+  reversalText,
+  reversed,
+} from './reversals.ts';
 
 // Tests what each request about a refund or dispute does, in the order of the lines. `stored` is what the order has
 // after all of them.
@@ -235,4 +242,20 @@ test.each<[string, Partial<Reversible>, Step[], stored: string[], events?: strin
   expect(outcomes).toEqual(steps.map(([, outcome]) => outcome));
   expect(order.reversals.map(reversalText).sort()).toEqual(stored);
   if (events !== undefined) expect(reversalEventsOf(order.reversals)).toEqual(events);
+});
+
+test.each([
+  ['EUR', null],
+  ['USD', 5],
+])('a lost dispute of 1.00 %s returns a refused payment of 10.00 EUR at %s', (currency, refundedAtMs) => {
+  const lost = { ...payment, kind: 'dispute', reporter: '2', id: 'd', amount: '1.00', currency } as const;
+  const others = {
+    providerId: null,
+    reason: null,
+    refundedAtMs: null,
+    statuses: [{ status: 'LOST', atMs: 5 }],
+  } as const;
+  const isOwed = (refundedAtMs: number | null) =>
+    isOwedUntilReturned({ ...payment, amount: '10.00', currency: 'EUR', refundedAtMs }, [{ ...lost, ...others }]);
+  expect([null, 5, 6].filter(isOwed)).toEqual([refundedAtMs]);
 });

@@ -268,6 +268,14 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     reversals: [refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']), refund('provider-r-1', '1.00', ['SUCCEEDED'])],
     events: ['order.refunded', 'order.refunded'],
   })),
+  'a refund whose statuses are in two rows': onPaidOrder(({ refund, requested, reported }) => {
+    const stored = refund('r-1', '1.00', ['PENDING', 'SUCCEEDED']);
+    return {
+      calls: [[requested('r-1', '1.00', 'created')], [reported('r-1', '1.00', 'SUCCEEDED', 'ok')]],
+      reversals: stored.statuses.map((status) => ({ ...stored, statuses: [status] })),
+      events: ['order.refunded'],
+    };
+  }),
   'an operator who ended a refund that the provider has': onPaidOrder(({ refund, requested, reported, ended }) => ({
     calls: [[requested('r-1', '1.00', 'created')], [reported('r-1', '1.00', 'PENDING', 'ok')], [ended('r-1')]],
     reversals: [
@@ -284,6 +292,11 @@ export const plantedFaults: Readonly<Record<string, PlantFault>> = {
     const owed = stored.refused.find(({ refundedAtMs }) => refundedAtMs === null);
     const refused = stored.refused.map((other) => (other === owed ? { ...other, refundedAtMs: 0 } : other));
     return owed && { calls, stored: { ...stored, refused } };
+  },
+  'a refused payment that counts as refunded at another time': ({ calls, stored }) => {
+    const returned = stored.refused.find(({ refundedAtMs }) => refundedAtMs !== null);
+    const refused = stored.refused.map((other) => (other === returned ? { ...other, refundedAtMs: 0 } : other));
+    return returned && { calls, stored: { ...stored, refused } };
   },
   'a refused payment that counts as owed although its money went back': ({ calls, stored }) => {
     const returned = stored.refused.find(({ refundedAtMs }) => refundedAtMs !== null);

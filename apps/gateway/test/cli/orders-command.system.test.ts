@@ -68,6 +68,9 @@ test('refused lists refused payments, newest first, and show prints those of an 
   expect((await orders('refused')).stdout).toMatch(/UTC +\d{4}-.* more .*\n.*UTC {2,}payment_mismatch .* less /);
   const owed = (await orders('refused', '--open', '--json')).stdout.trim().split('\n');
   expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
+  // A simulated payment has no checkout system that could refund it.
+  await runQuery(gateway.databaseUrl, "update refused_payments set checkout_id = null where payment_id = 'less'");
+  expect((await orders('refused', '--open')).stdout).toBe('There are no refused payments.\n');
   expect(await orders('refused', '--limit', '0')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^NUMBER must/),
@@ -207,6 +210,10 @@ test('release ends a claim, so that the order can be cancelled and the attempt c
     postJson(gateway.checkout, '/gateway.v1.CheckoutService/StartPayment', { order_token, attempt_id: 'a-1' });
   expect((await start()).status).toBe(200);
   expect((await orders('release', payment_link, '--as', 'alice')).stdout).toMatch(/attempt a-1\b.* order released\b/);
+  expect(await orders('release', payment_link)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No payment is in progress for this order.'),
+  });
   expect(await (await start()).json()).toMatchObject({ message: expect.stringMatching(/ended/) });
   expect((await callJson(gateway, 'POST', '/order/released/cancel')).status).toBe(200);
   const entries = "select actor, client_id, details from audit_log where action = 'orders.release'";
