@@ -91,7 +91,8 @@ test('a signed webhook continues the attempt; a forged, an old and a foreign one
   expect(await send(stripe.webhook({ timestamp: Math.floor(Date.now() / 1_000) - 301 }))).toBe(400);
   expect(await send(stripe.webhook(), 'con_unknown')).toBe(404);
   expect(await stateOf(attemptId)).toBe('OPEN');
-  expect(await send(stripe.webhook())).toBe(204);
+  // Stripe's clock, or the way to here, may be slow.
+  expect(await send(stripe.webhook({ timestamp: Math.floor(Date.now() / 1_000) - 200 }))).toBe(204);
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 

@@ -101,6 +101,23 @@ test('a form of another site starts and pays nothing', async () => {
   expect(await world.store.findDemoPayment(path.split('/').at(-1) ?? '')).toMatchObject({ state: 'open' });
 });
 
+test.each([
+  ['another site that hides its origin', { origin: 'null', 'sec-fetch-site': 'cross-site' }, false],
+  ['another page that hides its origin, from an old browser', { origin: 'null' }, false],
+  ['the gateway, whose origin the browser hides', { origin: 'null', 'sec-fetch-site': 'same-site' }, true],
+  ['the gateway', { origin: 'GATEWAY', 'sec-fetch-site': 'cross-site' }, true],
+])('a form of %s starts a payment only if its page is trusted', async (name, { origin, ...headers }, isTrusted) => {
+  const orderToken = await world.createOrder(`form-of-${name}`);
+  const response = await fetch(`http://127.0.0.1:${world.port}/pay/${orderToken}`, {
+    method: 'POST',
+    headers: { ...headers, origin: origin.replace('GATEWAY', new URL(world.gatewayUrl).origin) },
+    redirect: 'manual',
+  });
+  const attempt = await world.store.newest(orderToken);
+  expect([response.status, attempt !== undefined]).toEqual([303, isTrusted]);
+  if (!isTrusted) expect(locationOf(response)).toBe(`/pay/${orderToken}`);
+});
+
 test.each(['GET', 'HEAD'])('a prefetch or a link scanner that sends %s starts and changes nothing', async (method) => {
   const load = (path: string) =>
     fetch(`http://127.0.0.1:${world.port}${path}`, {
