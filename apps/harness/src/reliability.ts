@@ -26,6 +26,8 @@ export interface FaultResult {
   readonly calls: number;
   /** Calls that took more than 250 ms longer than the gateway's deadline, with or without a response. */
   readonly late: number;
+  /** How many calls had each outcome that this fault must not cause. */
+  readonly wrong: Readonly<Record<string, number>>;
   readonly audit: AuditResult;
 }
 
@@ -97,6 +99,7 @@ await runCommand(command, async () => {
   const tables = [
     ...faults.slice(0, 1).map(environmentRows),
     faultRows(faults),
+    ...(faults.some(({ wrong }) => Object.keys(wrong).length > 0) ? [wrongRows(faults)] : []),
     ...(drills.length > 0 ? [drillRows(drills.map((line) => JSON.parse(line)))] : []),
   ];
   const page = htmlPage(title, [verdictOf(hasPassed), ...tables.map((rows) => sectionOf({ rows }))]);
@@ -136,6 +139,14 @@ function faultRows(results: readonly FaultResult[]): string[][] {
   });
   const heading = ['fault', 'times', 'first order, median', 'slowest', 'calls', 'late', 'acknowledged', 'audit errors'];
   return [heading, ...rows];
+}
+
+/** Lists the outcomes for which a run failed although all orders were as acknowledged. */
+function wrongRows(results: readonly FaultResult[]): string[][] {
+  const rows = results.flatMap(({ name, wrong }) =>
+    Object.entries(wrong).map(([outcome, calls]) => [name, outcome, String(calls)]),
+  );
+  return [['fault', 'wrong outcome', 'calls'], ...rows];
 }
 
 function drillRows(results: readonly DrillResult[]): string[][] {

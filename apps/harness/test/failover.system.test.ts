@@ -7,6 +7,7 @@ import {
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, onTestFinished, test } from 'vitest';
+import { waitLimitMs } from '../../../tools/test-limits.ts';
 import { auditJournal } from '../src/audit/audit.ts';
 import { startOwnGateway } from '../src/gateway/own-gateway.ts';
 import { constantRate, parseProfile } from '../src/load/profile/profile.ts';
@@ -43,7 +44,7 @@ async function startLoad() {
   const failOver = async () => {
     primary.kill();
     await standby.promote();
-    await load.timeToCreated('every', AbortSignal.timeout(60_000));
+    await load.timeToCreated('every', AbortSignal.timeout(waitLimitMs));
     await waitForMore();
     load.end();
     const { recorder } = await load.running;

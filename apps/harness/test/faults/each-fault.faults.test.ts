@@ -7,15 +7,15 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import type { FaultResult } from '../../src/reliability.ts';
 import { faults } from './faults.ts';
-import { expectNothingLost, type FaultRun, faultTable, faultyServer, runFaults } from './run-faults.ts';
+import { expectNothingLost, type FaultRun, faultTable, faultyServer, runFaults, wrongOutcomes } from './run-faults.ts';
 
-const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100, FAULTS_RESULT } = process.env;
+const { FAULTS_SEED = randomInt(2 ** 32), FAULTS_PERCENT = 100, FAULTS_PENDING, FAULTS_RESULT } = process.env;
 const seed = Number(FAULTS_SEED);
 process.stdout.write(`FAULTS_SEED=${seed} repeats the calls and the faults\n`);
 
 const smallDisk = mkdtempSync(join(tmpdir(), 'small-disk-'));
 const isSkipped = mustSkip('a full disk', canMount() ? undefined : 'only root can mount a small disk');
-const runs: (FaultRun & { readonly name: string })[] = [];
+const runs: (FaultRun & Pick<FaultResult, 'name' | 'wrong'>)[] = [];
 
 afterAll(() => {
   rmdirSync(smallDisk);
@@ -33,9 +33,11 @@ for (const fault of faults) {
       onTestFinished(unmount);
     }
     const startDatabase = faultyServer(seed, [fault], fault.onSmallDisk ? smallDisk : undefined);
-    const run = await runFaults({ seed, faults: [{ fault, times }], startDatabase });
-    runs.push({ name: fault.name, ...run });
-    expectNothingLost(run, fault.name === 'gateway killed');
+    const pendingMax = FAULTS_PENDING ? Number(FAULTS_PENDING) : undefined;
+    const run = await runFaults({ seed, faults: [{ fault, times }], startDatabase, pendingMax });
+    const isKilled = fault.name === 'gateway killed';
+    runs.push({ name: fault.name, wrong: wrongOutcomes(run, isKilled), ...run });
+    expectNothingLost(run, isKilled);
     expect(run.late).toBe(0);
   });
 }

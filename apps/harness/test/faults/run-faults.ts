@@ -28,7 +28,7 @@ export interface FaultPlan<Target> {
   /** The number of merchants in addition to those of every run. */
   readonly extraMerchants?: number;
   /** The maximum number of calls without a response; further calls are dropped. */
-  readonly pendingMax?: number;
+  readonly pendingMax?: number | undefined;
   /** The pause after each fault; random and short by default. */
   readonly pauseMs?: number;
   /** Watches the run from its start. */
@@ -191,15 +191,21 @@ const endedConnection = /^no response: (?!timeout)/;
  * Expects that no acknowledged order was lost or changed, and that each call got a correct or temporary response. If a
  * gateway was killed, calls may also end without a response, but not with a timeout.
  */
-export function expectNothingLost({ audit, recorder }: FaultRun, isGatewayKilled: boolean): void {
+export function expectNothingLost(run: FaultRun, isGatewayKilled: boolean): void {
+  const { audit } = run;
   expect(audit.examples).toEqual([]);
   expect(auditErrors(audit)).toBe(0);
   expect(audit.acknowledged).toBeGreaterThan(0);
   expect(audit.changes).toBeGreaterThan(0);
-  const wrong = [...recorder.outcomes].filter(([, { wrong }]) => wrong > 0).map(([outcome]) => outcome);
+  expect(wrongOutcomes(run, isGatewayKilled)).toEqual({});
+}
+
+/** Counts the calls by their outcome, if it is neither correct nor one that the faults may cause. */
+export function wrongOutcomes({ recorder }: FaultRun, isGatewayKilled: boolean): Readonly<Record<string, number>> {
   const isAllowed = (outcome: string) =>
     temporaryOutcomes.test(outcome) || (isGatewayKilled && endedConnection.test(outcome));
-  expect(wrong.filter((outcome) => !isAllowed(outcome))).toEqual([]);
+  const wrong = [...recorder.outcomes].filter(([outcome, { wrong }]) => wrong > 0 && !isAllowed(outcome));
+  return Object.fromEntries(wrong.map(([outcome, { wrong }]) => [outcome, wrong]));
 }
 
 /** Formats runs as a table, one row each. */

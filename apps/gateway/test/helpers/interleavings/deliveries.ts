@@ -11,6 +11,7 @@ import {
 } from '@order-gateway/postgres/webhooks';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { waitLimitMs } from '../../../../../tools/test-limits.ts';
 import { startWebhookDelivery } from '../../../src/background/deliver.ts';
 import type { Sender, SendResult } from '../../../src/background/send.ts';
 import { createSigningSecrets } from '../../../src/runtime/secrets/signing-secrets.ts';
@@ -114,14 +115,14 @@ function startDeliverer() {
     async claim() {
       for (const isFailing of [false, true]) allowed.add(isFailing);
       delivery.wake();
-      await vi.waitUntil(() => allowed.size === 0, { timeout: 30_000, interval: 1 });
+      await vi.waitUntil(() => allowed.size === 0, { timeout: waitLimitMs, interval: 1 });
     },
     async pass(response: SendResult) {
       const { name, pass } = gate as Gate;
       isRecorded = name !== 'records';
       pass(response);
       await vi.waitUntil(() => isRecorded && (name === 'records' || gate !== undefined), {
-        timeout: 30_000,
+        timeout: waitLimitMs,
         interval: 1,
       });
     },
