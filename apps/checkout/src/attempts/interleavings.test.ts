@@ -320,7 +320,15 @@ function endClaim(world: World, scenario: Scenario, attemptId: string) {
 
 /** The calls of other services that change something. */
 const callsThatChange: readonly string[] = [
-  ...['start', 'end', 'record', 'open', 'capture', 'close', 'refund', 'recordRefund', 'recordDispute'],
+  'start',
+  'end',
+  'record',
+  'open',
+  'capture',
+  'close',
+  'refund',
+  'recordRefund',
+  'recordDispute',
 ];
 
 /** The calls before which anything may happen. */
