@@ -1,6 +1,8 @@
-import { once } from 'node:events';
-import type { ClientHttp2Session } from 'node:http2';
-import { expect, test } from 'vitest';
+import { EventEmitter, once } from 'node:events';
+import type { ClientHttp2Session, Http2Server } from 'node:http2';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { http2Limits } from '../../src/limits.ts';
+import { shareStreams } from '../../src/rpc/stream-limit.ts';
 import { ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
 
@@ -50,6 +52,25 @@ test('unauthenticated connections share a separate limit, but the first limit of
   expect(client.remoteSettings.maxConcurrentStreams).toBe(128);
   for (const session of unauthenticated.splice(1)) session.close();
   await expect.poll(() => limitsOf(unauthenticated)).toEqual(new Set([16]));
+});
+
+test('an unauthenticated connection still counts for a while after it closed, so that reconnecting gains nothing', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const updateSettings = vi.fn<Http2Server['updateSettings']>();
+  const server = Object.assign(new EventEmitter(), { updateSettings });
+  shareStreams(server as unknown as Http2Server, {
+    ...http2Limits,
+    maxConcurrentStreams: 128,
+    streamsOfAllSessions: 128,
+  });
+  const session = Object.assign(new EventEmitter(), { localSettings: {}, settings() {} });
+  server.emit('session', session);
+  session.emit('close');
+  vi.advanceTimersByTime(http2Limits.unauthenticatedCountsMs - 1);
+  expect(updateSettings).toHaveBeenLastCalledWith({ maxConcurrentStreams: 64 });
+  vi.advanceTimersByTime(1);
+  expect(updateSettings).toHaveBeenLastCalledWith({ maxConcurrentStreams: 128 });
 });
 
 test('all calls that a client sends before it receives the limit of concurrent streams succeed', async () => {
