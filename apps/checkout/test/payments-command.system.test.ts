@@ -6,15 +6,19 @@ import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { accountReader } from '../src/providers/accounts.ts';
 import { createProviders, offeringsOf } from '../src/providers/all.ts';
+import type { Fetch } from '../src/providers/provider.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
 import { connections } from '../src/store/schema.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { createMollieStandIn } from '../testing/mollie-stand-in.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
 const key = 'rk_live_standIn';
 const stripe = createStripeStandIn({ key });
-const world = useWorld('live', stripe.send);
+const mollie = createMollieStandIn();
+const send: Fetch = (url, init) => (url.includes('mollie') ? mollie : stripe).send(url, init);
+const world = useWorld('live', send);
 
 /** Runs a command with lines as its secrets. Returns what it prints. */
 async function run(
@@ -23,7 +27,7 @@ async function run(
   store: Store = world.store,
 ): Promise<string> {
   const lines: string[] = [];
-  const providers = offeringsOf(createProviders(store, { baseUrl: () => world.baseUrl, send: stripe.send }));
+  const providers = offeringsOf(createProviders(store, { baseUrl: () => world.baseUrl, send }));
   const encryption = createEncryption<string>([testSecretsKey]);
   const program = paymentsCommands((work) => work({ store, providers, encryption }), {
     print: (line) => void lines.push(line),
@@ -128,3 +132,10 @@ test.skipIf(mustSkip('the checkout behind PgBouncer', missing('pgbouncer')))(
     await store.close();
   },
 );
+
+test('a provider that gets the address of its webhook with each payment needs no path', async () => {
+  const { clientId } = world.merchant;
+  const connected = await run(['connect', clientId, 'mollie'], [mollie.secrets.key]);
+  expect(connected).toBe(`Connected ${clientId} with mollie account pfl_standIn (live)`);
+  await run(['disconnect', clientId, 'mollie']);
+});

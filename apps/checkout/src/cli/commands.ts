@@ -91,7 +91,7 @@ export function paymentsCommands(
           }
         if (!isNew) return print(`Replaced the stored details of ${name} account ${account}.`);
         print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
-        if ('verify' in provider) print(`  webhook path: /hooks/${connectionId}`);
+        if (provider.secretNames?.includes('webhookSecret')) print(`  webhook path: /hooks/${connectionId}`);
       }),
     );
 
