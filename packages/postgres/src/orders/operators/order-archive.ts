@@ -1,10 +1,11 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   arrayLiteral,
   noStatementTimeoutMs,
   openConnection,
   patientConnectTimeoutMs,
+  withConnection,
 } from '../../connections/client.ts';
 import {
   DatabaseError,
@@ -13,7 +14,16 @@ import {
   statementFailure,
   withRedactedErrors,
 } from '../../connections/errors.ts';
-import { orderMetadata, orders, pairDigest, payments, pendingRefunds, refusedPayments } from '../../schema.ts';
+import { hasCitus } from '../../connections/inspect-server.ts';
+import {
+  accounts,
+  orderMetadata,
+  orders,
+  pairDigest,
+  payments,
+  pendingRefunds,
+  refusedPayments,
+} from '../../schema.ts';
 import { readPages } from './scan.ts';
 
 const applicationName = 'order-gateway archive';
@@ -35,11 +45,36 @@ export interface Restored {
 }
 
 /**
- * Yields the orders of a range, page by page in the order of their service order ids, each as one line of JSON.
- * PostgreSQL writes the lines, so that amounts stay exact and columns that this version does not know are included.
- * Reads the complete index once, without a time limit. Rejects with an error that contains no values.
+ * Yields the orders of a range, page by page in the order of their service order ids, or on Citus, of one shard after
+ * the other, each as one line of JSON. PostgreSQL writes the lines, so that amounts stay exact and columns that this
+ * version does not know are included. Reads the complete index once, without a time limit. Rejects with an error that
+ * contains no values.
  */
-export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRange): AsyncGenerator<string[], void> {
+export async function* exportOrders(url: string, range: CreatedRange): AsyncGenerator<string[], void> {
+  for (const condition of await findParts(url)) yield* exportPart(url, range, condition);
+}
+
+/**
+ * Returns a condition for each part of the orders: on Citus, for those of the merchants of a shard. A page of several
+ * shards would take that many times as long, because each of them would write all lines of a page.
+ */
+function findParts(url: string): Promise<SQL[]> {
+  return withConnection({ url, applicationName }, async ({ db }) => {
+    const [server] = await db.execute<{ isDistributed: boolean }>(sql`select ${hasCitus} as "isDistributed"`);
+    if (!server?.isDistributed) return [sql`true`];
+    const table = sql.raw(`'${getTableName(orders)}'::regclass`);
+    const rows = await db.execute<{ ids: string }>(sql`
+      select string_agg(${accounts.id}::text, ',') as ids from ${accounts} group by
+      case when ${table} in (select logicalrelid from pg_dist_partition) then get_shard_id_for_distribution_column(${table}, ${accounts.id}) end`);
+    return rows.map(({ ids }) => sql.raw(`merchant_id in (${ids})`));
+  });
+}
+
+async function* exportPart(
+  url: string,
+  { fromMs, beforeMs }: CreatedRange,
+  condition: SQL,
+): AsyncGenerator<string[], void> {
   const [from, before] = [fromMs, beforeMs].map((ms) => new Date(ms).toISOString());
   const pages = readPages<{ id: string; merchant: string; line: string }>(
     { url, applicationName, pageMax: pageOrders },
@@ -49,7 +84,7 @@ export async function* exportOrders(url: string, { fromMs, beforeMs }: CreatedRa
           jsonb_build_array(jsonb_build_object('checkout_id', checkout_id, 'payment_id', payment_id)) || coalesce(refused_payments, '[]') as keys
         from ${orders}
         where (service_order_id, merchant_id) > (${after?.id ?? '0'}::bigint, ${after?.merchant ?? '0'}::bigint)
-          and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz
+          and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz and ${condition}
         order by service_order_id, merchant_id limit ${pageOrders}`);
       const details = await findDetails(
         db,
