@@ -3,6 +3,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   type DatabaseClient,
   type DatabaseOptions,
+  openClient,
   openTransactionClient,
   plansEveryRun,
 } from '../connections/client.ts';
@@ -16,10 +17,13 @@ import { createBatchQueue } from './batch-queue.ts';
  */
 const page = { begin: 'begin; set local enable_seqscan = off; set local enable_bitmapscan = off', returnsEarly: true };
 
-/** Opens the client of one kind of list. */
+/**
+ * Opens the client of one kind of list. On Citus, it opens no transaction, whose settings would not reach the worker,
+ * and which would double the CPU time of the coordinator.
+ */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
   const connection = { ...options, applicationName: 'order-gateway lists', settings: plansEveryRun };
-  return openTransactionClient(connection, page, prepare);
+  return options.server ? openClient(connection, prepare) : openTransactionClient(connection, page, prepare);
 }
 
 /**

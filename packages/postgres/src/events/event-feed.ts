@@ -9,8 +9,6 @@ import {
   type DatabaseClient,
   type DatabaseOptions,
   type MerchantServer,
-  openClient,
-  plansEveryRun,
 } from '../connections/client.ts';
 import { unlessUnreachable } from '../connections/errors.ts';
 import { orderOf, storedColumns } from '../orders/order-rows.ts';
@@ -37,14 +35,8 @@ export interface PostgresEventFeed extends EventFeed, Closable {
 
 /** Lists events in PostgreSQL on a separate connection, so that lists delay neither lookups nor new orders. */
 export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
-  const client = openListClient(options, prepareEvents);
+  const client = openListClient(options, (db) => prepareEvents(db, options.server));
   const pages = openListQueue({ ...options, name: 'event lists' }, client, readEvents);
-  // Citus sends no function to a server within a transaction, and the client for lists opens one.
-  const watching = options.server
-    ? openClient({ ...options, applicationName: 'order-gateway watches', settings: plansEveryRun }, (db) => ({
-        findNew: prepareNewEvents(db, options.server),
-      }))
-    : client;
   return {
     listEvents: (merchantId, page, timeoutMs) => pages.add({ merchantId, ...page }, timeoutMs),
     async findNewEvents(after) {
@@ -52,13 +44,10 @@ export function openEventFeed(options: DatabaseOptions): PostgresEventFeed {
         merchantIds: arrayLiteral([...after.keys()], (id) => id),
         positions: arrayLiteral([...after.values()], (position) => position),
       };
-      const rows = (await unlessUnreachable(watching.run(({ findNew }) => findNew(values)))) ?? [];
+      const rows = (await unlessUnreachable(client.run(({ findNew }) => findNew(values)))) ?? [];
       return new Set(rows.map(({ merchantId }) => merchantId as AccountId));
     },
-    async close() {
-      await pages.close();
-      await watching.close();
-    },
+    close: pages.close,
   };
 }
 
@@ -126,7 +115,7 @@ const isOfMerchant = eq(events.merchantId, merchantParameter);
  * The statements of the feeds. A statement that reads orders reads nothing else, so that it runs on one shard of a
  * distributed table.
  */
-function prepareEvents(db: PostgresJsDatabase) {
+function prepareEvents(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   return {
     list: preparePage(db),
     find: db
@@ -137,7 +126,7 @@ function prepareEvents(db: PostgresJsDatabase) {
       )
       .prepare('find_orders_of_events'),
     ...preparePositions(db),
-    findNew: prepareNewEvents(db, undefined),
+    findNew: prepareNewEvents(db, server),
   };
 }
 

@@ -6,13 +6,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { prepareAccountsOf } from '../../accounts/account-directory.ts';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
-import {
-  type Closable,
-  type DatabaseOptions,
-  type MerchantServer,
-  openClient,
-  plansEveryRun,
-} from '../../connections/client.ts';
+import type { Closable, DatabaseOptions, MerchantServer } from '../../connections/client.ts';
 import { unlessUnreachable } from '../../connections/errors.ts';
 import type { OnServers } from '../../merchant-servers.ts';
 import { pendingRefunds, refusedPayments } from '../../schema.ts';
@@ -38,12 +32,7 @@ export interface RefundLists extends Pick<OrderStore, 'listPendingRefunds'>, Clo
  * order ({@link refundListsOn}).
  */
 export function openRefundLists(options: DatabaseOptions): RefundLists {
-  const { server } = options;
-  const prepare = (db: PostgresJsDatabase) => prepareStatements(db, server);
-  // Citus sends no function to a server within a transaction, and the client for lists opens one.
-  const client = server
-    ? openClient({ ...options, applicationName: 'order-gateway refunds', settings: plansEveryRun }, prepare)
-    : openListClient(options, prepare);
+  const client = openListClient(options, (db) => prepareStatements(db, options.server));
   const oldestLive = async (waiting: readonly { readonly merchantId: number; readonly seconds: number }[]) => {
     const accounts = await client.run(({ findAccountsOf }) => findAccountsOf(waiting));
     const live = waiting.filter(({ merchantId }) => accounts.get(merchantId)?.mode === 'live');
