@@ -57,6 +57,9 @@ test('a delivery is listed with its attempts, and can be repeated', async () => 
   expect((await visitor.post(`${path}/redeliver`, { event_id })).status).toBe(303);
   await expect.poll(async () => (await deliveries()).delivered_at).not.toBe(before.delivered_at);
   expect((await visitor.post(`${path}/redeliver`, { event_id: 'evt_0' })).status).toBe(404);
+  // A disabled endpoint gets no deliveries.
+  await visitor.post(`${path}/status`, { status: 'disabled' });
+  expect((await visitor.get(path)).text).not.toContain('name="event_id"');
   await visitor.post(`${path}/delete`);
 });
 
