@@ -211,7 +211,9 @@ function reportOf(
     return { operation: 'RecordDispute', request } as const;
   }
   const isMerchants = random.below(3) > 0;
-  const { refund_id, refund_amount } = refundsOf(orderId, order_amount)[random.below(2)] ?? {};
+  // A refund that was made at the provider can be of the whole payment, as those of refused payments are.
+  const refunds = refundsOf(orderId, order_amount);
+  const { refund_id, refund_amount = new JsonNumber(order_amount) } = refunds[random.below(isMerchants ? 2 : 3)] ?? {};
   const status = random.pick(refundStatuses);
   // Some providers say when a refund succeeded, or why it failed.
   const detail =
