@@ -1,3 +1,5 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { writeCheckoutAccount } from '@order-gateway/runtime/checkout-account';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../../tools/test-resources.ts';
@@ -11,6 +13,8 @@ test('with the embedded database, the account is that of `start`, unless the var
   const account = { clientId: 'chk_1', clientSecret: 'sk_1' };
   await writeCheckoutAccount(dataDir, account);
   expect(await find({})).toEqual(account);
+  const [file = ''] = await readdir(dataDir);
+  expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600);
   const named = { CHECKOUT_CLIENT_ID: 'chk_2', CHECKOUT_CLIENT_SECRET: 'sk_2' };
   expect(await find(named)).toEqual({ clientId: 'chk_2', clientSecret: 'sk_2' });
   await expect(find({ DATABASE_URL: 'postgres://localhost/checkout' })).rejects.toThrow('are required');

@@ -42,10 +42,13 @@ export type Workers = ReturnType<typeof createWorkers>;
  */
 const collectTimeoutMs = 3_000;
 
-/** The pause before a worker is replaced doubles each time that worker ends soon after its start. */
 const pauseMinMs = 100;
 const pauseMaxMs = 30_000;
 const soonMs = 60_000;
+
+/** Returns the pause before a worker is replaced. It doubles each time that worker ends soon after its start. */
+export const nextPauseMs = (pauseMs: number, ranMs: number): number =>
+  ranMs > soonMs ? pauseMinMs : Math.min(2 * pauseMs, pauseMaxMs);
 
 /**
  * Runs the gateway in several processes behind the same two ports. This process, the primary, accepts the connections
@@ -100,7 +103,7 @@ export function createWorkers(count: number, logger: Logger, output: Destination
           ending.reason ?? `A worker ended during its startup (${ending.signal ?? ending.exit_code}).`,
         );
       logger.error({ worker, ...ending }, 'worker ended');
-      pauseMs = performance.now() - startedAt > soonMs ? pauseMinMs : Math.min(2 * pauseMs, pauseMaxMs);
+      pauseMs = nextPauseMs(pauseMs, performance.now() - startedAt);
       await sleep(pauseMs, undefined, { signal: stopping.signal }).catch(() => {});
     }
   };

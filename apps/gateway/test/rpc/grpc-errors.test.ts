@@ -1,8 +1,17 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { expect, test } from 'vitest';
-import { callHeaders, lengthPrefixed, sendCall } from '../helpers/grpc/grpc-call.ts';
-import { runGrpcServer, useSession } from '../helpers/grpc/grpc-servers.ts';
+import {
+  clientPreface,
+  dataFrame,
+  flags,
+  frameTypes,
+  headerBlock,
+  http2Frame,
+} from '../../../../tools/http2-frames.ts';
+import { callHeaders, lengthPrefixed, orderData, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { runGrpcServer, useRawClient, useSession } from '../helpers/grpc/grpc-servers.ts';
+import { callFields } from '../helpers/grpc/raw-client.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
 test('the error for any order fits into the 8 KB of trailers that clients accept', async () => {
@@ -53,4 +62,23 @@ test('every rejection has an x-request-id, and is logged with it', async () => {
   }
   const logged = new Set(server.calls.map(({ code }) => code));
   expect(logged).toEqual(new Set(['not_found', 'unsupported_media_type', 'method_not_allowed']));
+});
+
+// A proxy may have used the second header.
+test('rejects a second Content-Type header with another media type', async () => {
+  const server = await runGrpcServer();
+  const { socket } = await useRawClient(server.port);
+  const call = (streamId: number, contentType: string) => [
+    http2Frame(
+      frameTypes.headers,
+      flags.endHeaders,
+      streamId,
+      Buffer.concat([headerBlock(callFields), headerBlock({ 'content-type': contentType })]),
+    ),
+    dataFrame(streamId, lengthPrefixed(orderData('second'))),
+  ];
+  socket.write(Buffer.concat([clientPreface, ...call(1, 'application/grpc')]));
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['created']);
+  socket.write(Buffer.concat(call(3, 'text/plain')));
+  await expect.poll(() => server.calls.map(({ code }) => code)).toEqual(['created', 'unsupported_media_type']);
 });

@@ -1,3 +1,4 @@
+import { endpointsMax } from '@order-gateway/domain/webhooks';
 import { expect, test } from 'vitest';
 import { auditLogOf, signIn, useVisitors } from '../../helpers/console-visitor.ts';
 import { giveSigningSecret, runGateway, useGateway } from '../../helpers/running-gateway.ts';
@@ -130,6 +131,18 @@ test('with SELF_SERVICE=off, the page of the webhooks gets 403 and refers to the
   const reserved = await runGateway({ hasConsole: true, selfService: false });
   const { status, text } = await (await signIn(reserved)).get('/webhooks');
   expect([status, text]).toEqual([403, expect.stringContaining('Ask the operator')]);
+});
+
+test('the form for a new endpoint is shown until the merchant has the maximum', async () => {
+  const shop = await gateway.newMerchant('Many Endpoints');
+  const person = await signIn(shop);
+  const hasForm = async () => (await person.get('/webhooks')).text.includes('name="url"');
+  const shown: boolean[] = [];
+  for (let count = 0; count < endpointsMax; count += 1) {
+    shown.push(await hasForm());
+    await callJson(shop, 'POST', '/webhook_endpoints', { url: `https://shop.example.com/${count}` });
+  }
+  expect([...shown, await hasForm()]).toEqual([...Array(endpointsMax).fill(true), false]);
 });
 
 test("an order's timeline shows the deliveries of its events, with links to them", async () => {
