@@ -29,9 +29,9 @@ export function createExampleProvider(send: Fetch): Provider {
     // This provider stores no error under a key, so the same request can be sent again.
     throw new ProviderError(response.status >= 500 ? 'unanswered' : 'refused', `${response.status}`);
   };
-  const action = (name: string): Call<unknown, void> => ({
+  const action = (name: string): Call<unknown, unknown> => ({
     request: ({ sessionId }) => ({ path: `/sessions/${sessionId}/${name}` }),
-    send: async (account, request, key) => void (await call(account, (request as { path: string }).path, {}, key)),
+    send: (account, request, key) => call(account, (request as { path: string }).path, {}, key),
   });
   return {
     name: 'example',
@@ -58,8 +58,7 @@ export function createExampleProvider(send: Fetch): Provider {
     },
     capture: action('capture'),
     close: action('close'),
-    refund: action('refund'),
-    refundPart: {
+    refund: {
       request: ({ sessionId, orderId }, { refundId, amount }) => ({
         sessionId,
         amount: formatAmount(amount),

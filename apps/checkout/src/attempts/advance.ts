@@ -79,7 +79,7 @@ export function createAdvance(deps: AdvanceDeps) {
       open: (customer) => send(({ open }) => open, 'open', { backUrl }, customer),
       capture: () => send(({ capture }) => capture, 'capture', undefined),
       close: (seen) => send(({ close }) => close, 'close', seen),
-      refund: (seen) => send(({ refund }) => refund, 'refund', seen),
+      refund: (input) => send(({ refund }) => refund, 'refund', input),
       report: () => lookAtReversals(deps, attempt),
     };
   }

@@ -1,5 +1,13 @@
+import type { AmountHundredths } from '@order-gateway/domain/money';
 import type { Answer, Customer } from '../gateway/gateway.ts';
-import { ProviderError, type Seen, type SeenPayment, type SeenReversals, type Session } from '../providers/provider.ts';
+import {
+  ProviderError,
+  type RefundInput,
+  type Seen,
+  type SeenPayment,
+  type SeenReversals,
+  type Session,
+} from '../providers/provider.ts';
 import type { Attempt, AttemptState } from '../store/schema.ts';
 import type { AttemptChange } from '../store/store.ts';
 
@@ -14,9 +22,9 @@ export interface Actions {
   end(): Promise<Answer>;
   record(): Promise<Answer>;
   open(customer: Customer | undefined): Promise<Session>;
-  capture(): Promise<void>;
-  close(seen: Seen): Promise<void>;
-  refund(seen: Extract<Seen, { readonly is: 'captured' }>): Promise<void>;
+  capture(): Promise<unknown>;
+  close(seen: Seen): Promise<unknown>;
+  refund(refund: RefundInput): Promise<unknown>;
   /** Reports the refunds and disputes of the payment to the gateway, and returns them. */
   report(): Promise<SeenReversals>;
 }
@@ -159,15 +167,13 @@ async function record({ act }: Situation): Promise<Step> {
  */
 async function refund({ seen, act }: Situation<Extract<Seen, { is: 'captured' }>>): Promise<Step> {
   const { disputes } = await act.report();
+  const { amount, currency, refunded = 0n } = seen;
   const lost = disputes
     .filter(({ status }) => status === 'LOST')
-    .reduce(
-      (sum, { amount, currency }) => sum + (currency === seen.currency ? amount : seen.amount),
-      seen.refunded ?? 0n,
-    );
-  if (lost >= seen.amount) return { next: 'REFUNDED' };
+    .reduce((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), refunded);
+  if (lost >= amount) return { next: 'REFUNDED' };
   if (disputes.some(({ status }) => status === 'OPEN' || status === 'LOST')) return { waitSeconds: hour };
-  await act.refund(seen);
+  await act.refund({ amount: (amount - refunded) as AmountHundredths, currency });
   return { next: 'OWED' };
 }
 

@@ -41,9 +41,10 @@ export interface ProviderRefund extends Omit<SeenRefund, 'refundId'> {
   readonly metadata?: unknown;
 }
 
-/** A refund that a merchant requests. */
+/** A refund of a payment. */
 export interface RefundInput {
-  readonly refundId: string;
+  /** The refund that the merchant requested; absent if the rest of a payment that the gateway refused is refunded. */
+  readonly refundId?: string;
   readonly amount: AmountHundredths;
   readonly currency: string;
 }
@@ -138,13 +139,11 @@ export interface Provider extends Offering {
   /** Opens a session from which the customer returns to `backUrl`. */
   readonly open: Call<{ readonly backUrl: string }, Session>;
   /** Captures an authorised payment. */
-  readonly capture: Call<undefined, void>;
+  readonly capture: Call<undefined, unknown>;
   /** Closes an open session, or releases an authorised payment. */
-  readonly close: Call<Seen, void>;
-  /** Refunds what the merchant still has of a captured payment. */
-  readonly refund: Call<Extract<Seen, { readonly is: 'captured' }>, void>;
-  /** Refunds a recorded payment, or a part of it, for a merchant. The metadata names the merchant's refund. */
-  readonly refundPart: Call<RefundInput, ProviderRefund>;
+  readonly close: Call<Seen, unknown>;
+  /** Refunds a payment, or a part of it. The metadata names the order, and the refund if the merchant requested it. */
+  readonly refund: Call<RefundInput, ProviderRefund>;
   /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals<ProviderRefund>>;
   /** Lists the ids of attempts or payments whose refunds or disputes changed since a time. */

@@ -51,7 +51,7 @@ export function createRefunds(deps: RefundDeps) {
     // The provider may count the currency in larger units than the order. It would refund another amount.
     const isPossible = fitsMinorUnit(input.amount, method?.decimals(currency) ?? 0);
     const made = isPossible
-      ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refundPart, input))
+      ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refund, input))
       : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
     await report(attempt, {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type AmountHundredths, minorUnitOf } from '@order-gateway/domain/money';
 import type { Store } from '../../store/store.ts';
-import { type Provider, ProviderError } from '../provider.ts';
+import { type Provider, ProviderError, type ProviderRefund } from '../provider.ts';
 import { demoRoutes } from './demo-page.ts';
 
 /** The session of a test payment, which the demo provider stores itself. */
@@ -12,6 +12,19 @@ interface OpenRequest {
   readonly currency: string;
   readonly sessionUrl: string;
 }
+
+/** A refund. Only that of a payment that the gateway refused changes the session. */
+interface RefundRequest {
+  readonly sessionId: string;
+  readonly refundId?: string;
+  readonly amount: string;
+}
+
+const refundOf = (sessionId: string, amount: bigint, refundId = ''): ProviderRefund => ({
+  providerRefundId: `demo_${hash('sha256', `${sessionId} ${refundId}`).slice(0, 32)}`,
+  status: 'SUCCEEDED',
+  amount: amount as AmountHundredths,
+});
 
 const amountMax = 999_999_999_999_999n;
 
@@ -66,25 +79,17 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
       },
     },
     refund: {
-      request: sessionIdOf,
-      send: (_account, request) => change((request as OpenRequest).sessionId, 'captured', 'refunded'),
-    },
-    refundPart: {
-      request: ({ attemptId }, { refundId, amount }) => ({
-        providerRefundId: `demo_${hash('sha256', `${attemptId} ${refundId}`).slice(0, 32)}`,
-        amount: `${amount}`,
-      }),
+      request: ({ attemptId }, { refundId, amount }) => ({ sessionId: attemptId, refundId, amount: `${amount}` }),
       async send(_account, request) {
-        const { providerRefundId, amount } = request as Readonly<Record<string, string>>;
-        return { providerRefundId, status: 'SUCCEEDED', amount: BigInt(amount ?? 0) as AmountHundredths };
+        const { sessionId, refundId, amount } = request as RefundRequest;
+        if (refundId === undefined) await change(sessionId, 'captured', 'refunded');
+        return refundOf(sessionId, BigInt(amount), refundId);
       },
     },
     async reversals(_account, { attemptId }) {
       const payment = await store.findDemoPayment(attemptId);
       if (payment?.state !== 'refunded') return { refunds: [], disputes: [] };
-      const amount = payment.amountHundredths as AmountHundredths;
-      const refund = { providerRefundId: `demo_refund_${attemptId}`, status: 'SUCCEEDED', amount } as const;
-      return { refunds: [refund], disputes: [] };
+      return { refunds: [refundOf(attemptId, payment.amountHundredths)], disputes: [] };
     },
     async look(_account, { attemptId }) {
       const payment = await store.findDemoPayment(attemptId);

@@ -154,10 +154,10 @@ function createCall(send: Fetch) {
 }
 
 /** Returns the calls that change something at Mollie. */
-function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'close' | 'refund' | 'refundPart'> {
-  const post = async (account: Account | undefined, request: object, key: string): Promise<void> => {
+function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'close' | 'refund'> {
+  const post = (account: Account | undefined, request: object, key: string) => {
     const { path, body } = request as { readonly path: string; readonly body?: object };
-    await call(account, body === undefined ? 'DELETE' : 'POST', path, { ...(body && { body }), key });
+    return call(account, body === undefined ? 'DELETE' : 'POST', path, { ...(body && { body }), key });
   };
   return {
     open: {
@@ -197,26 +197,20 @@ function mollieCalls(call: MollieCall): Pick<Provider, 'open' | 'capture' | 'clo
       send: post,
     },
     refund: {
-      request: ({ paymentId, attemptId }, { amount, currency, refunded = 0n }) => ({
-        path: `/payments/${paymentId}/refunds`,
-        body: { amount: amountIn(amount - refunded, currency), metadata: { attempt_id: attemptId } },
-      }),
-      send: post,
-    },
-    refundPart: {
       request: ({ paymentId, orderId, serviceOrderId, attemptId }, { refundId, amount, currency }) => ({
         path: `/payments/${paymentId}/refunds`,
         body: {
           amount: amountIn(amount, currency),
           description: orderId,
           // The metadata have at most 1 KB, which two of the merchant's own identifiers can exceed.
-          metadata: { service_order_id: `${serviceOrderId}`, refund_id: refundId, attempt_id: attemptId },
+          metadata: {
+            service_order_id: `${serviceOrderId}`,
+            attempt_id: attemptId,
+            ...(refundId !== undefined && { refund_id: refundId }),
+          },
         },
       }),
-      async send(account, request, key) {
-        const { path, body } = request as { readonly path: string; readonly body: object };
-        return seenRefund((await call(account, 'POST', path, { body, key })) as Refund);
-      },
+      send: async (account, request, key) => seenRefund((await post(account, request, key)) as Refund),
     },
   };
 }

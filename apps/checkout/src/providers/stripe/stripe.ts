@@ -1,14 +1,6 @@
 import Stripe from 'stripe';
 import type { SeenDispute } from '../../gateway/gateway.ts';
-import {
-  type Account,
-  type Fetch,
-  type Provider,
-  ProviderError,
-  type ProviderRefund,
-  type RefundInput,
-  type Seen,
-} from '../provider.ts';
+import { type Account, type Fetch, type Provider, ProviderError, type ProviderRefund, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
 const timeoutMs = 20_000;
@@ -50,21 +42,14 @@ type SessionParams = Stripe.Checkout.SessionCreateParams;
  * a claim, so that a refused payment is never charged.
  */
 export function createStripeProvider(send: Fetch): Provider {
-  const clients = new Map<string, Stripe>();
-  const clientOf: ClientOf = (account) => {
-    const key = account?.secrets.key ?? '';
-    return clients.getOrInsertComputed(
-      key,
-      () =>
-        new Stripe(key, {
-          httpClient: Stripe.createFetchHttpClient(send as typeof fetch),
-          // `life.ts` repeats every call, after it has read the attempt's status from Stripe.
-          maxNetworkRetries: 0,
-          timeout: timeoutMs,
-          telemetry: false,
-        }),
-    );
-  };
+  const clientOf: ClientOf = (account) =>
+    new Stripe(account?.secrets.key ?? '', {
+      httpClient: Stripe.createFetchHttpClient(send as typeof fetch),
+      // `life.ts` repeats every call, after it has read the attempt's status from Stripe.
+      maxNetworkRetries: 0,
+      timeout: timeoutMs,
+      telemetry: false,
+    });
   return {
     name: 'stripe',
     hasAccounts: true,
@@ -95,7 +80,7 @@ export function createStripeProvider(send: Fetch): Provider {
 type ClientOf = (account: Pick<Account, 'secrets'> | undefined) => Stripe;
 
 /** Returns the calls that change something at Stripe. */
-function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'close' | 'refund' | 'refundPart'> {
+function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'close' | 'refund'> {
   return {
     open: {
       request: (attempt, { backUrl }): SessionParams => {
@@ -146,16 +131,15 @@ function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'c
     },
     capture: {
       request: ({ paymentId }) => ({ paymentId }),
-      async send(account, request, idempotencyKey) {
-        await answered(clientOf(account).paymentIntents.capture(paymentIdOf(request), {}, { idempotencyKey }));
-      },
+      send: (account, request, idempotencyKey) =>
+        answered(clientOf(account).paymentIntents.capture(paymentIdOf(request), {}, { idempotencyKey })),
     },
     close: {
       request: ({ sessionId, paymentId }, { is }) => (is === 'authorised' ? { paymentId } : { sessionId }),
-      async send(account, request, idempotencyKey) {
+      send(account, request, idempotencyKey) {
         const stripe = clientOf(account);
         const { sessionId } = request as { readonly sessionId?: string };
-        await answered<unknown>(
+        return answered<unknown>(
           sessionId === undefined
             ? stripe.paymentIntents.cancel(paymentIdOf(request), {}, { idempotencyKey })
             : stripe.checkout.sessions.expire(sessionId, {}, { idempotencyKey }),
@@ -163,16 +147,11 @@ function stripeCalls(clientOf: ClientOf): Pick<Provider, 'open' | 'capture' | 'c
       },
     },
     refund: {
-      request: ({ paymentId, attemptId }) => ({ payment_intent: paymentId, metadata: { attempt_id: attemptId } }),
-      async send(account, request, idempotencyKey) {
-        await answered(clientOf(account).refunds.create(request, { idempotencyKey }));
-      },
-    },
-    refundPart: {
-      request: ({ paymentId, attemptId, orderId }, { refundId, amount, currency }: RefundInput) => ({
+      request: ({ paymentId, attemptId, orderId }, { refundId, amount, currency }) => ({
         payment_intent: paymentId,
-        amount: stripeUnits(amount, currency),
-        metadata: { order_id: orderId, refund_id: refundId, attempt_id: attemptId },
+        // Stripe refunds the rest of a payment if no amount is given.
+        ...(refundId !== undefined && { amount: stripeUnits(amount, currency) }),
+        metadata: { order_id: orderId, attempt_id: attemptId, ...(refundId !== undefined && { refund_id: refundId }) },
       }),
       async send(account, request, idempotencyKey) {
         return seenRefund(await answered(clientOf(account).refunds.create(request, { idempotencyKey })));
