@@ -141,7 +141,10 @@ interface JobDeps extends AdvanceDeps, Pick<CheckoutOptions, 'retentionDays'> {
 function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly BackgroundJob[] {
   const { store, logger } = deps;
   const { continueDue, readLists, compareNext } = createSweep(deps);
-  const erasure = openErasure(store);
+  const erase = async (days: number) => {
+    const count = await openErasure(store).eraseOlderThan(days);
+    if (count > 0) logger.info({ count, days }, 'erased old data');
+  };
   return [
     { name: 'due attempts', everyMs: 1_000, run: continueDue },
     { name: "providers' lists", everyMs: 1_000, run: readLists },
@@ -150,8 +153,6 @@ function jobsOf({ refunds, retentionDays, ...deps }: JobDeps): readonly Backgrou
     { name: 'reversals', everyMs: 5_000, run: refunds.reportListed },
     { name: 'keys', everyMs: 3_600_000, run: refunds.eraseKeys },
     { name: 'transfers', everyMs: 60_000, run: openImport(deps).reportWaiting },
-    ...(retentionDays === undefined
-      ? []
-      : [{ name: 'erasure', everyMs: 3_600_000, run: () => erasure.eraseAndLog(retentionDays, logger) }]),
+    ...(retentionDays === undefined ? [] : [{ name: 'erasure', everyMs: 3_600_000, run: () => erase(retentionDays) }]),
   ];
 }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { accountReader } from '../src/providers/accounts.ts';
-import { createProviders, offeringsOf } from '../src/providers/all.ts';
+import { createProviders } from '../src/providers/all.ts';
 import type { Fetch } from '../src/providers/provider.ts';
 import { checkoutMigrations } from '../src/store/migrate.ts';
 import { connections } from '../src/store/schema.ts';
@@ -27,7 +27,7 @@ async function run(
   store: Store = world.store,
 ): Promise<string> {
   const lines: string[] = [];
-  const providers = offeringsOf(createProviders(store, { baseUrl: () => world.baseUrl, send }));
+  const providers = createProviders(store, { baseUrl: () => world.baseUrl, send });
   const encryption = createEncryption<string>([testSecretsKey]);
   const program = paymentsCommands((work) => work({ store, providers, encryption }), {
     print: (line) => void lines.push(line),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { addStatementCommands } from '../src/cli/statement.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
-import { createProviders, offeringsOf } from '../src/providers/all.ts';
+import { createProviders } from '../src/providers/all.ts';
 import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
 import { inGroups } from '../src/providers/transfer/mod97.ts';
 import { statementXml, testIban, transaction } from '../testing/statements.ts';
@@ -27,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }));
 async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
-  const providers = offeringsOf(createProviders(world.store, { baseUrl: () => world.baseUrl }));
+  const providers = createProviders(world.store, { baseUrl: () => world.baseUrl });
   const encryption = createEncryption<string>([testSecretsKey]);
   const program = paymentsCommands((work) => work({ store: world.store, providers, encryption }), {
     print,

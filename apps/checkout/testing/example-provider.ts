@@ -35,7 +35,6 @@ export function createExampleProvider(send: Fetch): Provider {
   });
   return {
     name: 'example',
-    hasAccounts: true,
     methods: [{ name: 'card', decimals: minorUnitOf, range: () => [1n, 99_999_999n] }],
     secretNames: ['key'],
     async identify(secrets) {

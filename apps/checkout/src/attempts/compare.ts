@@ -26,8 +26,6 @@ export interface Difference {
 /** A payment of an attempt that changed within this time may not be recorded yet. */
 const settledMs = 600_000;
 
-const atOnce = 100;
-
 /**
  * Compares the payments of a connection since a time, in both directions: those of the provider with the stored
  * attempts, and the recorded ones with the provider and with the gateway. Changes nothing.
@@ -41,28 +39,18 @@ export async function* comparePayments(
   const history = providers.get(provider)?.history;
   if (history === undefined) return;
   const known = new Set<string>();
-  let listed: { readonly attemptId: string; readonly seen: Seen }[] = [];
-  const compareListed = async function* () {
-    const stored = await store.findAll(listed.map(({ attemptId }) => attemptId));
-    const byId = new Map(stored.map((attempt) => [attempt.attemptId, attempt]));
-    for (const { attemptId, seen } of listed) {
-      known.add(attemptId);
-      const attempt = byId.get(attemptId);
-      // An account can have several connections: earlier ones, or those of other merchants.
-      if (attempt !== undefined && attempt.connectionId !== connectionId) continue;
-      const difference = differenceOf(attempt, seen);
-      const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
-      if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };
-    }
-    listed = [];
-  };
   // The provider's clock may differ.
   const listedSince = new Date(since.getTime() - settledMs);
-  for await (const item of history(await accountOf(connectionId), listedSince)) {
+  for await (const { attemptId, seen } of history(await accountOf(connectionId), listedSince)) {
     if (signal?.aborted) return;
-    if (listed.push(item) >= atOnce) yield* compareListed();
+    known.add(attemptId);
+    const attempt = await store.find(attemptId);
+    // An account can have several connections: earlier ones, or those of other merchants.
+    if (attempt !== undefined && attempt.connectionId !== connectionId) continue;
+    const difference = differenceOf(attempt, seen);
+    const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
+    if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };
   }
-  yield* compareListed();
   for await (const attempt of store.recordedSince(connectionId, since)) {
     if (signal?.aborted) return;
     const { attemptId, orderId, paymentId } = attempt;

@@ -350,7 +350,6 @@ function depsOf(call: (name: CallName, input: readonly unknown[]) => Promise<nev
   });
   const provider = {
     name: 'modelled',
-    hasAccounts: false,
     methods: [],
     open: sending('open', ({ sessionEndsAt }) => ({ endsAtMs: sessionEndsAt.getTime() })),
     capture: sending('capture', ({ sessionId }) => ({ sessionId })),

@@ -1,11 +1,11 @@
 import { createCommand } from '@order-gateway/command';
 import { isClientId } from '@order-gateway/domain/accounts';
-import type { createEncryption } from '@order-gateway/runtime/encryption';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
-import { accountReader, hasKey } from '../providers/accounts.ts';
-import type { Account, Offering } from '../providers/provider.ts';
+import { accountReader, type ConnectionEncryption, hasKey } from '../providers/accounts.ts';
+import { offeringsOf } from '../providers/all.ts';
+import type { Account, Provider } from '../providers/provider.ts';
 import { openErasure } from '../store/erasure.ts';
 import { newId } from '../store/ids.ts';
 import type { Connection, Store } from '../store/store.ts';
@@ -13,9 +13,9 @@ import type { Connection, Store } from '../store/store.ts';
 /** The dependencies of the commands. */
 export interface PaymentsDeps {
   readonly store: Store;
-  readonly providers: ReadonlyMap<string, Offering>;
+  readonly providers: ReadonlyMap<string, Provider>;
   /** Absent without SECRETS_KEY. */
-  readonly encryption: ReturnType<typeof createEncryption<string>> | undefined;
+  readonly encryption: ConnectionEncryption | undefined;
 }
 
 /** Opens what a command needs, and closes it afterwards. */
@@ -81,44 +81,20 @@ export function paymentsCommands(
           throw new StartError(
             `${merchantId} is connected with another account, ${current.account}. Disconnect it first.`,
           );
+        const accountOf = accountReader(store, encryption);
         // Payments of an earlier connection may still be captured or refunded, for which its own key may be too old.
         for (const known of await store.listConnections(merchantId))
           if (known.provider === name && known.connectionId !== connectionId) {
             const isCurrent = known.connectionId === current.connectionId;
-            const kept = keepSecrets(await storedSecrets({ store, encryption }, known), secrets, isCurrent);
+            // None are known if they were erased, or if SECRETS_KEY does not decrypt them.
+            const stored = await accountOf(known.connectionId).catch(() => undefined);
+            const kept = keepSecrets(stored?.secrets ?? {}, secrets, isCurrent);
             const replaced = { secrets: encrypt(known.connectionId, kept), settings };
             await store.replaceSecrets({ ...known, account }, replaced, actor);
           }
         if (!isNew) return print(`Replaced the stored details of ${name} account ${account}.`);
         print(`Connected ${merchantId} with ${name} account ${account} (${mode})`);
         if (provider.secretNames?.includes('webhookSecret')) print(`  webhook path: /hooks/${connectionId}`);
-      }),
-    );
-
-  program
-    .command('list')
-    .description('Lists the connected accounts. Keys are never shown.')
-    .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
-    .option('--json', jsonHelp)
-    .action((merchantId: string | undefined, { json }: { json?: true }) =>
-      withPayments(async ({ store }) => {
-        const columns = { MERCHANT: 33, PROVIDER: 8, MODE: 4, ACCOUNT: 24, STATE: 0 };
-        const { printRow, end } = startList(columns, json, print);
-        for (const connection of await store.listConnections(merchantId)) {
-          const { connectionId, merchantId: clientId, provider, mode, account, createdAt, disconnectedAt } = connection;
-          const erased = hasKey(connection) ? '' : ', key erased';
-          const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}${erased}` : 'connected';
-          const times = { createdAt: createdAt.toISOString(), disconnectedAt: disconnectedAt?.toISOString() };
-          printRow(
-            { connectionId, clientId, provider, mode, account, hasKey: hasKey(connection), ...times },
-            clientId,
-            provider,
-            mode,
-            account,
-            state,
-          );
-        }
-        end('No account is connected.');
       }),
     );
 
@@ -153,20 +129,6 @@ export function paymentsCommands(
   return program;
 }
 
-/** Returns the stored secrets of a connection; none if they were erased, or SECRETS_KEY does not decrypt them. */
-async function storedSecrets(
-  { store, encryption }: Pick<PaymentsDeps, 'store' | 'encryption'>,
-  { connectionId }: Connection,
-): Promise<Account['secrets']> {
-  return accountReader(
-    store,
-    encryption,
-  )(connectionId).then(
-    ({ secrets }) => secrets,
-    () => ({}),
-  );
-}
-
 /**
  * Returns the secrets of a connection after its key, the first secret, was replaced. Secrets that were not entered
  * stay, and so do the others of an earlier connection, whose webhook has a secret of its own.
@@ -176,8 +138,34 @@ function keepSecrets(stored: Account['secrets'], entered: Account['secrets'], is
   return { ...Object.fromEntries(given), ...stored, ...Object.fromEntries(isCurrent ? given : given.slice(0, 1)) };
 }
 
-/** Adds the commands that show and erase what the checkout has recorded. */
+/** Adds the commands that show and erase what the checkout stores. */
 function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, { print, actor }: Output): void {
+  program
+    .command('list')
+    .description('Lists the connected accounts. Keys are never shown.')
+    .argument('[CLIENT_ID]', 'only those of this merchant', parseClientId)
+    .option('--json', jsonHelp)
+    .action((merchantId: string | undefined, { json }: { json?: true }) =>
+      withPayments(async ({ store }) => {
+        const columns = { MERCHANT: 33, PROVIDER: 8, MODE: 4, ACCOUNT: 24, STATE: 0 };
+        const { printRow, end } = startList(columns, json, print);
+        for (const connection of await store.listConnections(merchantId)) {
+          const { connectionId, merchantId: clientId, provider, mode, account, createdAt, disconnectedAt } = connection;
+          const erased = hasKey(connection) ? '' : ', key erased';
+          const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}${erased}` : 'connected';
+          const times = { createdAt: createdAt.toISOString(), disconnectedAt: disconnectedAt?.toISOString() };
+          printRow(
+            { connectionId, clientId, provider, mode, account, hasKey: hasKey(connection), ...times },
+            clientId,
+            provider,
+            mode,
+            account,
+            state,
+          );
+        }
+        end('No account is connected.');
+      }),
+    );
   program
     .command('log')
     .description('Shows who connected, disconnected, assigned, erased and refunded what, oldest first.')
@@ -216,8 +204,9 @@ function modeOf(clientId: string): Account['mode'] {
 }
 
 function providerOf(providers: PaymentsDeps['providers'], name: string) {
-  const provider = providers.get(name);
-  const names = [...providers.values()].filter(({ hasAccounts }) => hasAccounts).map((known) => known.name);
+  const offerings = offeringsOf(providers);
+  const provider = offerings.get(name);
+  const names = [...offerings.values()].filter(({ identify }) => identify).map((known) => known.name);
   if (provider?.identify === undefined) throw new UsageError(`PROVIDER must be one of: ${names.join(', ')}.`);
   return { ...provider, identify: provider.identify };
 }

@@ -8,23 +8,25 @@ import { print } from '@order-gateway/runtime/output';
 import { messageOf, run, StartError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { type Config, findCredentials, readConfig } from '../config.ts';
-import { type Gateway, openGateway, unreachable } from '../gateway/gateway.ts';
+import { openGateway, unreachable } from '../gateway/gateway.ts';
 import { accountReader } from '../providers/accounts.ts';
-import { createProviders, offeringsOf } from '../providers/all.ts';
+import { createProviders } from '../providers/all.ts';
 import { inBackground } from '../providers/paced.ts';
 import { openDatabase } from '../store/database.ts';
-import { openStore, type Store } from '../store/store.ts';
+import { openStore } from '../store/store.ts';
 import { addCheckCommand, type CheckDeps } from './check.ts';
 import { type PaymentsDeps, paymentsCommands, type ReadSecrets, type With } from './commands.ts';
-import { addRefundCommands, type RefundDeps } from './refunds.ts';
+import { addRefundCommands } from './refunds.ts';
 import { addStatementCommands } from './statement.ts';
 
-async function withStore(work: (store: Store, config: Config) => Promise<void>): Promise<void> {
+async function withConfig(work: (deps: PaymentsDeps, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
   const database = await openDatabase(config);
   const store = openStore(database);
   try {
-    await work(store, config);
+    const keys = await findSecretsKeys(config);
+    const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
+    await work({ store, providers, encryption: keys && createEncryption<string>(keys) }, config);
   } catch (error) {
     throw error instanceof StartError ? error : new StartError(`The command failed: ${messageOf(error)}`);
   } finally {
@@ -33,33 +35,15 @@ async function withStore(work: (store: Store, config: Config) => Promise<void>):
   }
 }
 
-const withPayments: With<PaymentsDeps> = (work) =>
-  withStore(async (store, config) => {
-    const keys = await findSecretsKeys(config);
-    const providers = offeringsOf(createProviders(store, { baseUrl: () => config.baseUrl ?? '' }));
-    await work({ store, providers, encryption: keys && createEncryption<string>(keys) });
-  });
-
-/** Runs work that calls the gateway. */
-const withGatewayOf = (work: (store: Store, config: Config, gateway: Gateway) => Promise<void>) =>
-  withStore(async (store, config) => {
+/** Runs work that calls the gateway. No customer waits for its calls of providers. */
+const withGateway: With<CheckDeps> = (work) =>
+  withConfig(async ({ store, providers, encryption }, config) => {
     const gateway = openGateway(config.gatewayGrpcUrl, await findCredentials(config));
     try {
-      await work(store, config, gateway);
+      await inBackground(() => work({ store, gateway, providers, accountOf: accountReader(store, encryption) }));
     } catch (error) {
       throw unreachable(error, config.gatewayGrpcUrl) ?? error;
     }
-  });
-
-/** For the import of statements too. */
-const withGateway: With<RefundDeps> = (work) => withGatewayOf((store, _config, gateway) => work({ store, gateway }));
-
-const withCheck: With<CheckDeps> = (work) =>
-  withGatewayOf(async (store, config, gateway) => {
-    const keys = await findSecretsKeys(config);
-    const accountOf = accountReader(store, keys && createEncryption<string>(keys));
-    const providers = createProviders(store, { baseUrl: () => config.baseUrl ?? '' });
-    await inBackground(() => work({ store, gateway, providers, accountOf }));
   });
 
 const readSecrets: ReadSecrets = async (names, file) => {
@@ -82,10 +66,10 @@ const linesOf = (content: string) => content.split('\n').map((line) => line.trim
 const actor = `${userInfo().username}@${hostname()}`;
 
 /** `payments`. */
-export const program = paymentsCommands(withPayments, { print, readSecrets, actor });
+export const program = paymentsCommands(withConfig, { print, readSecrets, actor });
 addStatementCommands(program, withGateway, { print, actor });
 addRefundCommands(program, withGateway, { print, actor });
-addCheckCommand(program, withCheck, print);
+addCheckCommand(program, withGateway, print);
 program
   .command('migrate')
   .description('Migrates the database to the schema of this version, as the checkout does at start unless MIGRATE=off.')

@@ -92,46 +92,24 @@ interface RefundByHand {
   readonly madeAs?: string;
 }
 
-/** Yields the pending refunds whose payment no attempt took, and the transfers that are owed. */
+/** Yields the transfers that are owed, and the pending refunds whose payment no attempt took. */
 async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<RefundByHand> {
-  let isComplete = true;
-  const onIncomplete = () => {
-    isComplete = false;
-  };
-  for await (const { amount, ...refund } of gateway.pendingRefunds(onIncomplete)) {
-    const { orderToken, paymentId, refundId, createdAt, orderId, merchantId, currency } = refund;
-    if (refundId !== undefined && (await store.reported(orderToken, paymentId)) === undefined)
-      yield {
-        createdAt,
-        refundId,
-        paymentId,
-        orderToken,
-        orderId,
-        merchantId,
-        currency,
-        amount: amountOfNumber(amount),
-      };
-  }
-  for (const { creditId, createdAt, orderToken, paymentId, amountHundredths, currency } of await openCredits(
-    store,
-  ).owed()) {
+  for (const { creditId, createdAt, orderToken, amountHundredths, ...credit } of await openCredits(store).owed()) {
     const order = orderToken === null ? undefined : await gateway.resolve(orderToken);
     if (orderToken === null || order === undefined) continue;
+    const { paymentId, currency } = credit;
     const { orderId, merchantId } = order;
-    yield {
-      createdAt: createdAt.toISOString(),
-      refundId: `${entryPrefix}${creditId}`,
-      creditId,
-      paymentId,
-      orderToken,
-      orderId,
-      merchantId,
-      amount: amountHundredths as AmountHundredths,
-      currency,
-    };
+    const amount = amountHundredths as AmountHundredths;
+    const refundId = `${entryPrefix}${creditId}`;
+    const since = createdAt.toISOString();
+    yield { createdAt: since, refundId, creditId, paymentId, orderToken, orderId, merchantId, amount, currency };
   }
-  if (!isComplete)
-    throw new StartError("Refunds are missing: the gateway can't reach a part of its database. Repeat this later.");
+  for await (const { refundId, amount: double, ...refund } of gateway.pendingRefunds()) {
+    const { createdAt, paymentId, orderToken, orderId, merchantId, currency } = refund;
+    if (refundId === undefined || (await store.reported(orderToken, paymentId)) !== undefined) continue;
+    const amount = amountOfNumber(double);
+    yield { createdAt, refundId, paymentId, orderToken, orderId, merchantId, amount, currency };
+  }
 }
 
 async function findRefund(deps: RefundDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {

@@ -110,17 +110,18 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
         paymentRefusals,
       ),
 
-    /**
-     * Yields the pending refunds of this checkout's payments, oldest first. Calls `onIncomplete` if any may be missing.
-     */
-    async *pendingRefunds(onIncomplete: () => void = () => {}): AsyncGenerator<PendingRefund> {
+    /** Yields the pending refunds of this checkout's payments, oldest first. Finally rejects if any may be missing. */
+    async *pendingRefunds(): AsyncGenerator<PendingRefund> {
       let cursor: string | undefined;
+      let isIncomplete = false;
       do {
         const page = await client.listRefunds({ limit: 100, ...(cursor && { cursor }) });
-        if (page.incomplete) onIncomplete();
+        isIncomplete ||= page.incomplete;
         yield* page.refunds;
         cursor = page.nextCursor;
       } while (cursor !== undefined);
+      if (isIncomplete)
+        throw new StartError("Refunds are missing: the gateway can't reach a part of its database. Repeat this later.");
     },
 
     /** Records a refund. Returns a code of {@link reversalRefusals}, or `undefined` if the gateway knows the refund. */

@@ -12,8 +12,8 @@ const method = (name: string): Method => ({
 });
 const providers = new Map(
   [
-    { name: 'bank', hasAccounts: true, methods: [method('card'), method('wallet')] },
-    { name: 'demo', hasAccounts: false, methods: [method('demo')] },
+    { name: 'bank', identify() {}, methods: [method('card'), method('wallet')] },
+    { name: 'demo', methods: [method('demo')] },
   ].map((provider) => [provider.name, provider as unknown as Provider]),
 );
 

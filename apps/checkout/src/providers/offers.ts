@@ -41,7 +41,7 @@ export async function offersFor(
     ...connections.filter(({ mode }) => mode === order.mode),
     ...(order.mode === 'test'
       ? [...providers.values()]
-          .filter(({ hasAccounts }) => !hasAccounts)
+          .filter(({ identify }) => identify === undefined)
           .map(({ name }) => ({ connectionId: null, provider: name, settings: undefined }))
       : []),
   ];

@@ -114,10 +114,6 @@ export const amountRefusals = ['amount_too_small', 'amount_too_large', '422_amou
 /** A way to pay that merchants connect and customers choose. */
 export interface Offering {
   readonly name: string;
-  /**
-   * Whether the provider needs a connected account. A provider without accounts takes only the payments of test orders.
-   */
-  readonly hasAccounts: boolean;
   readonly methods: readonly Method[];
   /** Whether an open session usually can't be closed, so that the customer can only continue it. */
   readonly keepsSessions?: boolean;
@@ -127,7 +123,8 @@ export interface Offering {
   readonly secretNames?: readonly string[];
   /**
    * Finds out which account secrets belong to, and its settings, of which `methods` are the names of those that the
-   * account may use. Rejects with a {@link ProviderError}.
+   * account may use. Rejects with a {@link ProviderError}. A provider without this function needs no connected account,
+   * and takes only the payments of test orders.
    */
   identify?(
     secrets: Account['secrets'],

@@ -1,3 +1,4 @@
+import { StartError } from '@order-gateway/runtime/process';
 import { expect, test } from 'vitest';
 import { createRefunds } from './refunds.ts';
 
@@ -13,13 +14,14 @@ async function keptBy(isIncomplete: boolean): Promise<readonly string[] | undefi
       },
     },
     gateway: {
-      async *pendingRefunds(onIncomplete: () => void) {
-        if (isIncomplete) onIncomplete();
+      async *pendingRefunds() {
         yield { orderToken: 'token', paymentId: 'pi_1' };
+        if (isIncomplete) throw new StartError('Refunds are missing.');
       },
     },
   };
-  await createRefunds(deps as unknown as Parameters<typeof createRefunds>[0]).eraseKeys();
+  const { eraseKeys } = createRefunds(deps as unknown as Parameters<typeof createRefunds>[0]);
+  await eraseKeys().catch((error: unknown) => expect(error).toBeInstanceOf(StartError));
   return kept;
 }
 

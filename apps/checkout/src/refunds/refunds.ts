@@ -100,20 +100,15 @@ export function createRefunds(deps: RefundDeps) {
   };
 
   /**
-   * Erases the keys of disconnected accounts that no attempt and no pending refund needs, unless the gateway's list may
-   * lack a refund.
+   * Erases the keys of disconnected accounts that no attempt and no pending refund needs. Rejects before that if the
+   * gateway's list may lack a refund.
    */
   const eraseKeys = async () => {
     const connectionIds = new Set<string>();
-    let isComplete = true;
-    const onIncomplete = () => {
-      isComplete = false;
-    };
-    for await (const { orderToken, paymentId } of gateway.pendingRefunds(onIncomplete)) {
+    for await (const { orderToken, paymentId } of gateway.pendingRefunds()) {
       const attempt = await store.reported(orderToken, paymentId);
       if (attempt?.connectionId) connectionIds.add(attempt.connectionId);
     }
-    if (!isComplete) return;
     const count = await store.eraseKeys([...connectionIds]);
     if (count > 0) logger.info({ count }, 'erased the keys of disconnected accounts');
   };

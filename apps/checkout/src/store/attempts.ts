@@ -65,9 +65,6 @@ export function findAttempts({ run, first }: Run) {
     withReason: (orderToken: string, reasons: readonly string[]) =>
       run(select(and(eq(attempts.orderToken, orderToken), inArray(attempts.reason, [...reasons])))),
 
-    /** Returns the attempts with these ids, of all connections. */
-    findAll: (attemptIds: readonly string[]) => run(select(inArray(attempts.attemptId, [...attemptIds]))),
-
     /** Returns the attempts that a notice is about, by their ids or those of their sessions or payments. */
     findNoticed: (connectionId: string, ids: readonly string[]) => run(select(isNoticed(connectionId, ids))),
 

@@ -1,4 +1,3 @@
-import type { Logger } from '@order-gateway/runtime/logger';
 import { sql } from 'drizzle-orm';
 import { attempts, auditLog, calls, credits } from './schema.ts';
 import type { Store } from './store.ts';
@@ -46,16 +45,6 @@ export function openErasure({ run }: Pick<Store, 'run'>) {
           select count(*)::int as count from payers`),
       );
       return erased?.count ?? 0;
-    },
-
-    /** Erases what is older than a number of days, and logs how much. */
-    async eraseAndLog(days: number, logger: Logger): Promise<void> {
-      try {
-        const count = await erase(days);
-        if (count > 0) logger.info({ count, days }, 'erased old data');
-      } catch (err) {
-        logger.error({ err }, 'old data could not be erased');
-      }
     },
   };
 }

@@ -45,7 +45,6 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
   const sessionIdOf = ({ attemptId: sessionId }: { readonly attemptId: string }) => ({ sessionId });
   return {
     name: 'demo',
-    hasAccounts: false,
     methods: [{ name: 'demo', decimals: minorUnitOf, range: () => [1n, amountMax] }],
     open: {
       request: ({ attemptId, sessionEndsAt, amountHundredths, currency }): OpenRequest => ({

@@ -99,7 +99,6 @@ export function createMollieProvider(send: Fetch): Provider {
   const call = createCall(send);
   return {
     name: 'mollie',
-    hasAccounts: true,
     methods,
     keepsSessions: true,
     secretNames: ['key'],

@@ -52,7 +52,6 @@ export function createStripeProvider(send: Fetch): Provider {
     });
   return {
     name: 'stripe',
-    hasAccounts: true,
     methods: [{ name: 'card', decimals: stripeDecimals, range: stripeRange }],
     secretNames: ['key', 'webhookSecret'],
     async identify(secrets) {

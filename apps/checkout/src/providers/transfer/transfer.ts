@@ -9,7 +9,6 @@ import { parseIban } from './iban.ts';
  */
 export const transfer: Offering = {
   name: 'transfer',
-  hasAccounts: true,
   methods: [
     { name: 'transfer', decimals: (currency) => (currency === 'EUR' ? 2 : undefined), range: () => transferRange },
   ],
