@@ -1,19 +1,17 @@
-import { resolve } from 'node:path';
 import { serviceUsage } from '@order-gateway/command/service-usage';
-import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl } from '@order-gateway/domain/links';
-import { parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { databaseVariables } from '@order-gateway/postgres/database-variables';
 import { readCheckoutAccount } from '@order-gateway/runtime/checkout-account';
 import { StartError } from '@order-gateway/runtime/process';
 import { trustProxy } from '@order-gateway/runtime/remote-address';
-import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { secretsKeysVariable } from '@order-gateway/runtime/secrets-keys';
 import { tracesSamplerOf, tracesVariables } from '@order-gateway/runtime/traces-sampler';
 import {
   anyText,
   type Environment,
+  host,
   logLevel,
   numberFrom,
-  onOrOff,
   optional,
   port,
   readVariables,
@@ -27,13 +25,7 @@ const url = {
 
 /** All variables, keyed by the names under which the code uses their values. */
 const variables = {
-  host: withDefault({
-    name: 'HOST',
-    help: 'the address to listen on',
-    defaultText: '127.0.0.1',
-    rule: 'must be an address',
-    parse: (text) => (/\s/.test(text) ? undefined : text),
-  }),
+  host,
   port: withDefault({
     name: 'CHECKOUT_PORT',
     help: 'the port of the pages; 0 selects a free one',
@@ -76,31 +68,11 @@ const variables = {
     defaultText: 'created by start; required with DATABASE_URL',
     ...anyText,
   }),
-  databaseUrl: optional({
-    name: 'DATABASE_URL',
+  ...databaseVariables({
     help: 'postgres://..., which may be the database of the gateway or another one',
     defaultText: "the gateway's embedded PostgreSQL",
-    rule: '',
-    parse: (text) => parseConnectionUrl(text) && text,
   }),
-  dataDir: {
-    ...optional({
-      name: 'DATA_DIR',
-      help: "the embedded PostgreSQL's data",
-      defaultText: '.data/',
-      rule: 'must be a folder',
-      parse: (text) => resolve(text),
-    }),
-    defaultValue: defaultDataDir,
-  },
-  migrate: withDefault({ name: 'MIGRATE', help: 'off: never changes the schema', defaultText: 'on', ...onOrOff }),
-  secretsKeys: optional({
-    name: 'SECRETS_KEY',
-    help: "encrypts the providers' keys: 32 bytes in base64, earlier keys after commas",
-    defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
-    rule: 'must be 32 bytes in base64, or several such keys separated by commas',
-    parse: parseSecretsKeys,
-  }),
+  secretsKeys: secretsKeysVariable("the providers' keys"),
   retentionDays: optional({
     name: 'RETENTION_DAYS',
     help: 'erases digests of payers and requests to providers that are older, as the gateway erases orders',

@@ -1,3 +1,4 @@
+import { openDatabase } from '@order-gateway/postgres/open-database';
 import { createLogger, flushLogger, type Logger, standardOutput } from '@order-gateway/runtime/logger';
 import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
@@ -6,7 +7,7 @@ import { startTracing } from '@order-gateway/runtime/tracing';
 import manifest from '../package.json' with { type: 'json' };
 import { openCheckout } from './checkout.ts';
 import { type Config, findCredentials, readConfig, startUsage } from './config.ts';
-import { openDatabase } from './store/database.ts';
+import { checkoutMigrations } from './store/migrate.ts';
 import { traceMembers } from './tracing.ts';
 
 await run(async () => {
@@ -39,7 +40,7 @@ await run(async () => {
 async function openAll(config: Config, logger: Logger) {
   const credentials = await findCredentials(config);
   const secretsKeys = await findSecretsKeys(config);
-  const database = await openDatabase(config);
+  const database = await openDatabase(config, { migrations: checkoutMigrations });
   const checkout = await openCheckout({ ...config, credentials, secretsKeys, databaseUrl: database.url }, logger);
   return { database, checkout };
 }

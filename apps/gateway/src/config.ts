@@ -1,18 +1,17 @@
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
 import { serviceUsage } from '@order-gateway/command/service-usage';
-import { defaultDataDir } from '@order-gateway/dev-postgres';
 import { parseBaseUrl, parseCheckoutTemplate } from '@order-gateway/domain/links';
-import { parseConnectionUrl } from '@order-gateway/postgres/connections';
+import { connectionUrl, databaseVariables } from '@order-gateway/postgres/database-variables';
 import { type AllowedAddresses, isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { StartError } from '@order-gateway/runtime/process';
 import { trustProxy } from '@order-gateway/runtime/remote-address';
-import { parseSecretsKeys } from '@order-gateway/runtime/secrets-keys';
+import { secretsKeysVariable } from '@order-gateway/runtime/secrets-keys';
 import { tracesSamplerOf, tracesVariables } from '@order-gateway/runtime/traces-sampler';
 import {
   anyText,
   choice,
   type Environment,
+  host,
   logLevel,
   numberFrom,
   onOrOff,
@@ -31,18 +30,9 @@ const workersMax = 128;
 /** The minimum and maximum number of calls per second. */
 const rates = [1, 1_000_000] as const;
 
-/** The rule and the parser of a database URL. The rule is empty, because the parser's own error contains it. */
-const databaseUrl = { rule: '', parse: (text: string) => parseConnectionUrl(text) && text };
-
 /** All variables, keyed by the names under which the code uses their values. .env.example describes them. */
 const variables = {
-  host: withDefault({
-    name: 'HOST',
-    help: 'the address to listen on',
-    defaultText: '127.0.0.1',
-    rule: 'must be an address or a host name',
-    parse: (text) => (/\s/.test(text) ? undefined : text),
-  }),
+  host,
   httpPort: withDefault({
     name: 'HTTP_PORT',
     help: 'the port of the JSON API and the pages; 0 selects a free one',
@@ -79,29 +69,7 @@ const variables = {
     rule: 'must be an absolute http or https URL without query or fragment, with only letters, digits and -._~/ in its path',
     parse: parseBaseUrl,
   }),
-  /** Absent: the embedded PostgreSQL, with its data in `dataDir`. */
-  databaseUrl: optional({
-    name: 'DATABASE_URL',
-    help: 'postgres://...',
-    defaultText: 'an embedded PostgreSQL',
-    ...databaseUrl,
-  }),
-  dataDir: {
-    ...optional({
-      name: 'DATA_DIR',
-      help: "the embedded PostgreSQL's data",
-      defaultText: '.data/',
-      rule: 'must be a folder',
-      parse: (text) => resolve(text),
-    }),
-    defaultValue: defaultDataDir,
-  },
-  migrate: withDefault({
-    name: 'MIGRATE',
-    help: 'off: never changes the schema, so run migrate first',
-    defaultText: 'on',
-    ...onOrOff,
-  }),
+  ...databaseVariables({ help: 'postgres://...', defaultText: 'an embedded PostgreSQL' }),
   checkoutTemplate: optional({
     name: 'CHECKOUT_URL',
     help: "the address of the payment page's Pay button, with {order_token}",
@@ -136,13 +104,7 @@ const variables = {
     ...numberFrom(rates),
   }),
   /** Absent: see `findSecretsKeys`. */
-  secretsKeys: optional({
-    name: 'SECRETS_KEY',
-    help: 'encrypts signing secrets: 32 bytes in base64, earlier keys after commas',
-    defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
-    rule: 'must be 32 bytes in base64, or several such keys separated by commas',
-    parse: parseSecretsKeys,
-  }),
+  secretsKeys: secretsKeysVariable('signing secrets'),
   retentionDays: optional({
     name: 'RETENTION_DAYS',
     help: "erases customers' data from older orders; requires SECRETS_KEY",
@@ -199,7 +161,7 @@ const variables = {
     name: 'OPERATOR_DATABASE_URL',
     help: "the database URL of the operators' view, with a role such as order_gateway_reader",
     defaultText: 'no separate role',
-    ...databaseUrl,
+    ...connectionUrl,
   }),
   /** Absent: 0 on a terminal, otherwise the default of limits.ts. */
   drainDelayMs: optional({

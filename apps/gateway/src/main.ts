@@ -1,7 +1,8 @@
 import { parseCheckoutTemplate, pathPrefixOf } from '@order-gateway/domain/links';
 import { inspectServer } from '@order-gateway/postgres/connections';
+import { openDatabase, unusable } from '@order-gateway/postgres/open-database';
 import { createLogger, flushLogger, type Logger, standardOutput } from '@order-gateway/runtime/logger';
-import { onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
+import { announceWait, onStopSignal, run, UsageError } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { isUnderSystemd, notifySystemd } from '@order-gateway/runtime/systemd';
 import { type Config, readConfig, similarVariables, startUsage } from './config.ts';
@@ -16,7 +17,6 @@ import {
 } from './pages/demo/demo-merchant.ts';
 import { addressOf, freePort, listenOn, requireFreePorts } from './runtime/network/listen.ts';
 import { startCheckoutProcess } from './runtime/start/checkout-process.ts';
-import { announceWait, openDatabase, unusable } from './runtime/start/database.ts';
 import { watchPackageManager } from './runtime/start/package-manager.ts';
 import { createMetrics } from './runtime/telemetry/metrics.ts';
 import { commit, version } from './runtime/telemetry/version.ts';

@@ -3,6 +3,7 @@ import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SecretsKeys } from './encryption.ts';
 import { messageOf, StartError } from './process.ts';
+import { optional } from './variables.ts';
 
 /** The file with the encryption key for the embedded database, readable only by its owner. */
 const fileName = 'secrets-key';
@@ -31,6 +32,17 @@ export async function findSecretsKeys({
   } catch (error) {
     throw new StartError(`The key file ${path} can't be used: ${messageOf(error)}.`);
   }
+}
+
+/** Returns the variable `SECRETS_KEY`, whose help says what it encrypts. */
+export function secretsKeysVariable(secrets: string) {
+  return optional({
+    name: 'SECRETS_KEY',
+    help: `encrypts ${secrets}: 32 bytes in base64, earlier keys after commas`,
+    defaultText: 'a file in DATA_DIR; with DATABASE_URL none',
+    rule: 'must be 32 bytes in base64, or several such keys separated by commas',
+    parse: parseSecretsKeys,
+  });
 }
 
 /**

@@ -51,6 +51,15 @@ export function choice<const Value>(values: Readonly<Record<string, Value>>) {
   };
 }
 
+/** The variable `HOST`. */
+export const host = withDefault({
+  name: 'HOST',
+  help: 'the address to listen on',
+  defaultText: '127.0.0.1',
+  rule: 'must be an address or a host name',
+  parse: (text) => (/\s/.test(text) ? undefined : text),
+});
+
 /** The variable `LOG_LEVEL`. */
 export const logLevel = withDefault({
   name: 'LOG_LEVEL',

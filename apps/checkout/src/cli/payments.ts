@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { openDatabase } from '@order-gateway/postgres/open-database';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { print } from '@order-gateway/runtime/output';
 import { messageOf, run, StartError } from '@order-gateway/runtime/process';
@@ -12,7 +13,7 @@ import { openGateway, unreachable } from '../gateway/gateway.ts';
 import { accountReader } from '../providers/accounts.ts';
 import { createProviders } from '../providers/all.ts';
 import { inBackground } from '../providers/paced.ts';
-import { openDatabase } from '../store/database.ts';
+import { checkoutMigrations } from '../store/migrate.ts';
 import { openStore } from '../store/store.ts';
 import { addCheckCommand, type CheckDeps } from './check.ts';
 import { type PaymentsDeps, paymentsCommands, type ReadSecrets, type With } from './commands.ts';
@@ -21,7 +22,7 @@ import { addStatementCommands } from './statement.ts';
 
 async function withConfig(work: (deps: PaymentsDeps, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const database = await openDatabase(config);
+  const database = await openDatabase(config, { migrations: checkoutMigrations });
   const store = openStore(database);
   try {
     const keys = await findSecretsKeys(config);
@@ -74,7 +75,10 @@ program
   .command('migrate')
   .description('Migrates the database to the schema of this version, as the checkout does at start unless MIGRATE=off.')
   .action(async () => {
-    const database = await openDatabase({ ...readConfig(process.env), migrate: true });
+    const database = await openDatabase(
+      { ...readConfig(process.env), migrate: true },
+      { migrations: checkoutMigrations },
+    );
     await database.close();
     print('The database has the schema of this version.');
   });

@@ -1,10 +1,10 @@
 import { hasDatabase } from '@order-gateway/dev-postgres';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { type AccountAdmin, openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { openDatabase } from '@order-gateway/postgres/open-database';
 import { messageOf, onStopSignal, StartError } from '@order-gateway/runtime/process';
 import { type Config, readConfig } from '../config.ts';
 import { defaultBaseUrl, hostInUrl } from '../runtime/network/listen.ts';
-import { openDatabase } from '../runtime/start/database.ts';
 
 interface DatabaseOptions {
   /**

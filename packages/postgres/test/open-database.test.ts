@@ -1,7 +1,7 @@
 import { createTestDatabase } from '@order-gateway/dev-postgres/testing';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../../src/runtime/start/database.ts';
+import { openDatabase } from '../src/open-database.ts';
 
 test('a start that is stopped before the migration does not migrate', async () => {
   const { url: databaseUrl, drop } = await createTestDatabase();

@@ -1,21 +1,24 @@
 import { startDevPostgres } from '@order-gateway/dev-postgres';
-import { awaitRecovery, parseConnectionUrl } from '@order-gateway/postgres/connections';
-import { migrateDatabase, requireSchema } from '@order-gateway/postgres/migrate';
 import type { Logger } from '@order-gateway/runtime/logger';
-import { messageOf, StartError } from '@order-gateway/runtime/process';
+import { announceWait, messageOf, StartError } from '@order-gateway/runtime/process';
+import type { Values } from '@order-gateway/runtime/variables';
+import { awaitRecovery, parseConnectionUrl } from './connections/index.ts';
+import type { databaseVariables } from './database-variables.ts';
+import { type Migrations, migrateDatabase, requireSchema } from './migrate.ts';
 
 /**
- * Opens the configured database, and migrates its schema or checks that it is current or newer. Outages of the embedded
+ * Opens the configured database, and migrates its schema or checks that it is current or newer: that of the gateway, or
+ * of other `migrations`. Outages of the embedded
  * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it. If `signal` is aborted
  * before the migration, closes the database and rejects with the signal's reason.
  */
 export async function openDatabase(
+  { databaseUrl, dataDir, migrate }: Values<ReturnType<typeof databaseVariables>>,
   {
-    databaseUrl,
-    dataDir,
-    migrate,
-  }: { readonly databaseUrl: string | undefined; readonly dataDir: string; readonly migrate: boolean },
-  { logger, signal }: { readonly logger?: Logger; readonly signal?: AbortSignal } = {},
+    logger,
+    signal,
+    migrations,
+  }: { readonly logger?: Logger; readonly signal?: AbortSignal; readonly migrations?: Migrations } = {},
 ) {
   const isExternal = databaseUrl !== undefined;
   /** The database's name for messages, without user and password. */
@@ -29,8 +32,9 @@ export async function openDatabase(
   try {
     await announceWait(awaited, awaitRecovery(database.url));
     signal?.throwIfAborted();
-    if (migrate) await announceWait(`the migration of ${awaited}`, migrateDatabase(database.url));
-    else await announceWait(awaited, requireSchema(database.url));
+    if (migrate)
+      await announceWait(`the migration of ${awaited}`, migrateDatabase(database.url, undefined, migrations));
+    else await announceWait(awaited, requireSchema(database.url, migrations));
     return { url: database.url, name, awaited, embedded: !isExternal, close: database.stop };
   } catch (error) {
     await database.stop();
@@ -41,20 +45,4 @@ export async function openDatabase(
 /** Returns the error for a start that fails because of the database. */
 export function unusable(url: string, error: unknown): StartError {
   return new StartError(`The database ${parseConnectionUrl(url).name} can't be used: ${messageOf(error)}`);
-}
-
-/** Waits longer than this are announced. */
-const announcedAfterMs = 1_000;
-
-/**
- * If `work` takes longer than a second, prints a line that says what the program waits for. Returns the result of
- * `work`.
- */
-export async function announceWait<Value>(awaited: string, work: Promise<Value>): Promise<Value> {
-  const timer = setTimeout(() => process.stderr.write(`Waiting for ${awaited}.\n`), announcedAfterMs);
-  try {
-    return await work;
-  } finally {
-    clearTimeout(timer);
-  }
 }
