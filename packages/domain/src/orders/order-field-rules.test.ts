@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { validOrderInput } from '../../testing/sample-orders.ts';
 import { fieldErrorCodes } from '../requests/field-rules.ts';
-import { fieldRules } from './order-field-rules.ts';
+import { fieldRules, mayBeNull } from './order-field-rules.ts';
 import { type OrderFieldName, orderFieldNames } from './order-fields.ts';
 import { parseOrder } from './parse-order.ts';
 
@@ -64,6 +64,11 @@ it.each(textFields)('$field has at most $lengthMax characters', ({ field, length
   expect(outcomeOf(field, ofLength(lengthMax + 1))).toBe('too_long');
 });
 
+it('only the optional texts may be null', () => {
+  const members = [...orderFieldNames, 'order_expires_at', 'toString'];
+  expect(members.filter(mayBeNull)).toEqual(['customer_address_line2', 'customer_locale']);
+});
+
 it('a phone number has at least 4 characters', () => {
   expect(['1234', '123'].map((value) => outcomeOf('customer_phone', value))).toEqual(['unchanged', 'too_short']);
 });
@@ -116,9 +121,18 @@ describe('the message of an error', () => {
 
   it.each([
     ['customer_name', 'Ada\u0007', 'must not contain control characters (U+0007 at position 4)'],
+    ['customer_name', '\u0007Ada', 'must not contain control characters (U+0007 at position 1)'],
     ['customer_email', 'customer@shop.com\u200b', 'must not contain invisible characters (U+200B at position 18)'],
+    [
+      'return_url',
+      'https://a\\b',
+      'must be an absolute http or https URL without user, password, backslash or white space (U+005C at position 10)',
+    ],
+    ['order_amount', 10.5, 'must have no decimals in this currency'],
     ['return_url', 'ftp://a', 'must be an absolute http or https URL without user, password, backslash or white space'],
-  ] as const)('names the forbidden character, if there is one, for the %s %j', (field, value, message) => {
-    expect(parseOrder(validOrderInput({ [field]: value }))).toMatchObject({ failure: [{ field, message }] });
+  ] as const)('says what is wrong with the %s %j, and names a forbidden character', (field, value, message) => {
+    expect(parseOrder(validOrderInput({ order_currency: 'JPY', order_amount: 10, [field]: value }))).toMatchObject({
+      failure: [{ field, message }],
+    });
   });
 });

@@ -223,7 +223,7 @@ describe('a lease', () => {
 
   it('lets only its holder start again until the lease ends', () => {
     const inProgress = { kind: 'payment_in_progress', retryAfterMs: 4_000 };
-    const start = (order: Order, by = attempt) => startFailure(order, by, expiryMs - 5_000);
+    const start = (order: Order, by: typeof attempt | null = attempt) => startFailure(order, by, expiryMs - 5_000);
     expect(start(orderExpiringAt(expiryMs))).toBeUndefined();
     expect([
       start(leased(expiryMs)),
@@ -231,6 +231,8 @@ describe('a lease', () => {
       start(leased(expiryMs), otherSystemAttempt),
     ]).toEqual([undefined, inProgress, inProgress]);
     expect(start(leased(expiryMs, { isLive: false }), otherAttempt)).toBeUndefined();
+    // A simulated payment.
+    expect([start(leased(expiryMs), null), start(orderExpiringAt(expiryMs), null)]).toEqual([inProgress, undefined]);
     expect([isHeldBy(leased(null).lease, attempt), isHeldBy(leased(null, { isLive: false }).lease, attempt)]).toEqual([
       true,
       false,

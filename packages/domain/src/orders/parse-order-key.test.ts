@@ -27,6 +27,7 @@ it.each([
   [{ service_order_id: 'a' }, 'service_order_id', 'wrong_type'],
   [{ service_order_id: 1.5 }, 'service_order_id', 'wrong_type'],
   [{ service_order_id: true }, 'service_order_id', 'wrong_type'],
+  [{ service_order_id: '1'.repeat(21) }, 'service_order_id', 'wrong_type'],
   [{ order_id: 'a', service_order_id: 1 }, 'service_order_id', 'not_allowed'],
 ])('parseOrderKey rejects %o', (input, field, code) => {
   expect(parseOrderKey(input)).toMatchObject({ failure: { errors: [{ field, code }] } });

@@ -35,9 +35,12 @@ function paidOrder(payer: AccountId | null = checkoutId) {
   return {
     order: () => order,
     events,
-    refund: (refundId: string, hundredths?: number, note?: string) => {
+    erase: () => {
+      order = { ...order, erasedDigest: new Uint8Array(32) };
+    },
+    refund: (refundId: string, hundredths?: number, note?: string, makesRefunds = true) => {
       const amount = hundredths === undefined ? undefined : amountOf(hundredths);
-      return store(decideRefund(order, { refundId, amount, note }, true, nowMs));
+      return store(decideRefund(order, { refundId, amount, note }, makesRefunds, nowMs));
     },
     report: (changes: Partial<ReportedRefund>, refused: RefusedPayment | null = null) => {
       const ids = { checkoutId, paymentId: 'p-1', refundId: null, providerRefundId: null };
@@ -67,6 +70,38 @@ test('a merchant can request 100 refunds of an order, and the provider can make 
   expect(refund('r-101', 1)).toBe('refund_exceeds_payment');
   expect(refund('r-1', 1)).toBe('replayed');
   expect(report({ providerRefundId: 're_1' })).toBe('reverse');
+});
+
+test('an account that refunds no payments gets no new refund', () => {
+  const { refund } = paidOrder();
+  expect(refund('r-1', 400)).toBe('reverse');
+  expect(['r-1', 'r-2'].map((refundId) => refund(refundId, 400, '', false))).toEqual([
+    'replayed',
+    'refunds_not_supported',
+  ]);
+});
+
+test('the note of a refund is stored, unless the customer’s data was erased', () => {
+  const { refund, erase, order } = paidOrder();
+  refund('r-1', 100, 'Torn');
+  refund('r-2', 100);
+  erase();
+  refund('r-3', 100, 'Torn');
+  expect(order().reversals.refunds.map(({ refundId, note }) => [refundId, note])).toEqual([
+    ['r-1', 'Torn'],
+    ['r-2', null],
+    ['r-3', null],
+  ]);
+});
+
+test('a reported refund that names an unknown refund of the merchant is the merchant’s', () => {
+  const { report, order } = paidOrder();
+  expect(report({ refundId: 'r-1', providerRefundId: 're_1' })).toBe('reverse');
+  expect(report({ providerRefundId: 're_2' })).toBe('reverse');
+  expect(order().reversals.refunds).toMatchObject([
+    { reporterId: merchantId, refundId: 'r-1' },
+    { reporterId: checkoutId, refundId: 're_2' },
+  ]);
 });
 
 test('a refund that the provider has fails only by the provider’s id, and no operator ends it', () => {
@@ -129,6 +164,23 @@ test('a dispute holds its amount while it is open or lost, and has one event per
   expect(held).toEqual([0n, 400n, 0n, 400n, 0n, 400n]);
   expect(dispute('OPEN')).toBe('replayed');
   expect(events).toEqual(['order.disputed', 'order.disputed', 'order.dispute_closed', 'order.dispute_closed']);
+});
+
+test('two disputes of a payment, and disputes of two payments with the same id, are separate', () => {
+  const { dispute, order } = paidOrder();
+  expect(dispute('OPEN')).toBe('reverse');
+  expect(dispute('LOST', { disputeId: 'd-2', amount: amountOf(100) })).toBe('reverse');
+  expect(dispute('WON', refusedIds, refused)).toBe('reverse');
+  const seen = order().reversals.disputes.map((each) => [
+    each.paymentId,
+    each.disputeId,
+    ...each.history.map(({ status }) => status),
+  ]);
+  expect(seen.toSorted()).toEqual([
+    ['p-1', 'd-1', 'OPEN'],
+    ['p-1', 'd-2', 'LOST'],
+    ['p-2', 'd-1', 'WON'],
+  ]);
 });
 
 test('a dispute in another currency holds the whole payment', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { orderCurrencyCodes } from '../money/currency.ts';
 import { formatAmount, NumberText } from '../money/money.ts';
 import { parseOrder } from '../orders/parse-order.ts';
-import { type PaymentInput, parseAttempt, parsePayment } from './parse-payment.ts';
+import { type PaymentInput, parseAttempt, parseManualPayment, parsePayment } from './parse-payment.ts';
 
 const valid = {
   order_token: 'a token',
@@ -83,6 +83,16 @@ describe('parsePayment', () => {
         expect(Number(formatAmount(amount))).toBe(Number(Object(sent.order_amount).text ?? sent.order_amount));
       }),
     );
+  });
+});
+
+describe('parseManualPayment', () => {
+  it.each([
+    ['Cash\nat the door', 'Cash\nat the door'],
+    ['', undefined],
+  ])('reads the note %j as %j', (payment_note, note) => {
+    const manual = { payment_id: 'p-1', paid_at: '2026-11-20T21:01Z', payment_note };
+    expect(parseManualPayment(manual)).toMatchObject({ ok: true, value: { note } });
   });
 });
 

@@ -47,8 +47,7 @@ export function checkPrecision(amount: unknown, currency: unknown): BrokenRule |
   if (typeof amount !== 'bigint' || typeof currency !== 'string') return undefined;
   const minorUnit = minorUnitOf(currency);
   if (minorUnit === undefined || fitsMinorUnit(amount as AmountHundredths, minorUnit)) return undefined;
-  const decimals = minorUnit === 0 ? 'no' : `at most ${minorUnit}`;
-  return { code: 'too_precise', message: `must have ${decimals} decimals in this currency` };
+  return { code: 'too_precise', message: 'must have no decimals in this currency' };
 }
 
 /** Returns the value, or `undefined` for an empty text, which Protobuf does not distinguish from an absent one. */

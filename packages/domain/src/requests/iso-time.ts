@@ -64,6 +64,5 @@ export function checkUnixTime(value: unknown): number | BrokenRule {
 /** Returns the beginning of a date such as `2026-11-20` in UTC, as {@link checkTime} does. */
 export function checkDate(value: unknown): number | BrokenRule {
   if (typeof value !== 'string') return notString;
-  const ms = /^\d{4}-\d{2}-\d{2}$/.test(value) ? parseTime(`${value}T00:00Z`) : undefined;
-  return ms ?? { code: 'bad_format', message: 'must be a date, such as 2026-11-20' };
+  return parseTime(`${value}T00:00Z`) ?? { code: 'bad_format', message: 'must be a date, such as 2026-11-20' };
 }
