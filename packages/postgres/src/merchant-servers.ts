@@ -133,21 +133,22 @@ export function openOnServers<Opened extends Closable>(
 }
 
 /**
- * Returns a function that makes a call for each item, unless one with its key is in flight, and returns the outcomes of
- * all calls that have ended, each once. Waits up to `waitMs` for the calls that it makes. If a call was rejected, it
- * rejects, and keeps the other outcomes.
+ * Returns a function that makes a call for each item, and returns the outcomes of all calls that have ended, each once.
+ * Until the outcome of a call is returned, no other call with its key is made. Otherwise the outcomes of two claims
+ * could together exceed the limit of a claim. Waits up to `waitMs` for the calls that it makes. If a call was rejected,
+ * it rejects, and keeps the other outcomes.
  */
 function collectOutcomes<Item, Outcome>(keyOf: (item: Item) => unknown, waitMs: number) {
   const inFlight = new Set<unknown>();
-  const ended: Outcome[] = [];
+  const ended = new Map<unknown, Outcome>();
   const failures: unknown[] = [];
   return async (items: readonly Item[], make: (item: Item) => Promise<Outcome>): Promise<Outcome[]> => {
     const made = items
-      .filter((item) => !inFlight.has(keyOf(item)))
+      .filter((item) => !(inFlight.has(keyOf(item)) || ended.has(keyOf(item))))
       .map(async (item) => {
         inFlight.add(keyOf(item));
         try {
-          ended.push(await make(item));
+          ended.set(keyOf(item), await make(item));
         } catch (error) {
           failures.push(error);
         } finally {
@@ -156,7 +157,9 @@ function collectOutcomes<Item, Outcome>(keyOf: (item: Item) => unknown, waitMs: 
       });
     await settledWithin(waitMs, Promise.all(made));
     if (failures.length > 0) throw failures.shift();
-    return ended.splice(0);
+    const outcomes = [...ended.values()];
+    ended.clear();
+    return outcomes;
   };
 }
 
