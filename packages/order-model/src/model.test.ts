@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Call, Request, Response, StoredOrder } from './model.ts';
+import { type Reversal, reversalText } from './reversals.ts';
 import { findUnexplained } from './search.ts';
 
 // Tests the responses that each promise of the model allows, and those that contradict it. The tests of planted faults
@@ -33,6 +34,10 @@ const paid: StoredOrder = {
   payment,
   events: [{ type: 'order.paid', atMs: createdAtMs + minuteMs }],
 };
+const pending = {
+  ...{ kind: 'refund', reporter: '1', id: 'r-1', checkout: '2', paymentId: 'p-1', amount: '4.00', currency: 'EUR' },
+  ...{ providerId: null, reason: null, refundedAtMs: null, statuses: ['PENDING'] },
+} as const satisfies Reversal;
 const mismatch = { ...payment, amount: '9.00' };
 const refused: StoredOrder = {
   ...unpaid,
@@ -172,6 +177,41 @@ const promises: Readonly<Record<string, Promised>> = {
     (outcome) => call(1, pay({ paidAtMs: latestMs + secondMs + 1 }), outcome),
     ['invalid_request'],
     ['ok', 'order_expired'],
+  ],
+  'a payment whose time may be more than 5 minutes in the future': [
+    [created],
+    unpaid,
+    (outcome) => call(1, pay({ paidAtMs: latestMs + 1 }), outcome),
+    ['invalid_request'],
+    ['ok', 'order_expired'],
+  ],
+  'a payment for a cancelled order whose time may be more than 5 minutes in the future': [
+    [created, call(3, { kind: 'cancel' }, 'ok')],
+    cancelled,
+    (outcome) => call(4, pay({ paidAtMs: createdAtMs + 9 * minuteMs + 1 }), outcome),
+    ['invalid_request'],
+    ['order_cancelled'],
+  ],
+  'a payment whose time is at most 5 minutes in the future': [
+    [created],
+    unpaid,
+    (outcome) => call(1, pay({ paidAtMs: latestMs }), outcome),
+    [],
+    ['invalid_request'],
+  ],
+  'a payment that is stored although it was reported after more than a day': [
+    [created],
+    { ...paid, events: [...expired.events, { type: 'order.paid', atMs: expiresAtMs + 2 * dayMinutes * minuteMs }] },
+    (outcome) => call(31 + dayMinutes, pay(), outcome),
+    [],
+    ['ok', 'order_expired'],
+  ],
+  'a refund, with what the response shows': [
+    [created, call(1, pay(), 'ok')],
+    { ...paid, reversals: [{ ...pending, statuses: [{ status: 'PENDING', atMs: createdAtMs + 2 * minuteMs }] }] },
+    (response) => call(2, { kind: 'refund', refundId: 'r-1', amount: '4.00' }, response),
+    [{ outcome: 'created', reversal: reversalText(pending) }],
+    [{ outcome: 'created', reversal: reversalText({ ...pending, amount: '5.00' }) }],
   ],
   'a payment made before the expiry and reported within a day': [
     [created],

@@ -88,3 +88,42 @@ test('the report shows when refunds were made, and that no call explains what is
     this is not what is stored"
   `);
 });
+
+test('the report shows refused payments and disputes, and sorts the calls', () => {
+  const refused = { ...payment, amount: '9.00', code: 'payment_mismatch', refundedAtMs: null } as const;
+  const dispute = { checkout: '2', paymentId: 'p-1', disputeId: 'd', amount: '9.00', currency: 'EUR' };
+  const history: History = {
+    calls: [
+      call(3, { kind: 'record dispute', ...dispute, status: 'OPEN' }, { outcome: 'replayed' }),
+      call(2, { kind: 'pay', payment: { ...payment, amount: '9.00' } }, { outcome: 'payment_mismatch' }),
+      call(1, { kind: 'create', content: 'order' }, { outcome: 'created' }),
+    ],
+    stored: {
+      ...stored,
+      status: 'UN_PAID',
+      payment: null,
+      refused: [refused],
+      events: [{ type: 'order.payment_refused', atMs: 2_100 }],
+    },
+  };
+  expect(describeUnexplained(history)).toMatchInlineSnapshot(`
+    "call  sent  received  request                                  response
+    1     0     -         create order                             not needed, or none
+    2     1000  -         pay 2/p-1 9.00 EUR at 00:00:01.500       not needed, or none
+    3     2000  2250      record dispute d of 2/p-1 9.00 EUR OPEN  replayed
+    stored: UN_PAID; refused 2/p-1 (payment_mismatch); events: order.payment_refused at 00:00:02.100
+    explained: call 1 (create), call 2 (pay), which leaves the order UN_PAID, refused 2/p-1
+    contradiction: call 3 had to be next"
+  `);
+});
+
+test('the report shows an order that is not stored', () => {
+  const calls = [call(1, { kind: 'create', content: 'order' }, { outcome: 'not_found' })];
+  expect(describeUnexplained({ calls, stored: null })).toMatchInlineSnapshot(`
+    "call  sent  received  request       response
+    1     0     250       create order  not_found
+    stored: nothing
+    explained: nothing, which leaves the order uncreated
+    contradiction: call 1 had to be next"
+  `);
+});
