@@ -59,7 +59,10 @@ export async function timelineOf(visit: Visit, order: OrderRecord): Promise<Html
   if (order.order_status === 'UN_PAID') entries.push([order.order_expires_at, texts.expires]);
   for (const { refused_at, payment_id, code, refunded_at, ...refused } of order.refused_payments ?? []) {
     const text = refunded_at === undefined ? texts.wasRefused : texts.wasRefusedAndRefunded;
-    entries.push([refused_at, filled(text, { payment: payment_id, amount: moneyOf(visit, refused), code })]);
+    entries.push([
+      refused_at,
+      filled(text, { payment: payment_id, amount: moneyOf(visit, refused), code: texts[code] }),
+    ]);
   }
   return entries
     .flatMap(([time, text]) => (time === undefined ? [] : [{ ms: Date.parse(time), text }]))

@@ -52,7 +52,7 @@ function refusedTable(visit: Visit, events: readonly Event[]): Html {
     if (refused === undefined) return '';
     const { refused_at, amount, currency, code, payment_id } = refused;
     return html`<tr><td>${timeOf(Date.parse(refused_at), language)}</td>
-<td>${amountOf(visit, { order_amount: amount, order_currency: currency })}<br><span class="soft">${code}</span></td>
+<td>${amountOf(visit, { order_amount: amount, order_currency: currency })}<br><span class="soft">${texts[code]}</span></td>
 <td data-label="${texts.paymentId}"><bdi>${payment_id}</bdi></td>
 <td><a href="${link(orderPath(order))}"><bdi>${order.order_id}</bdi></a></td></tr>`;
   });

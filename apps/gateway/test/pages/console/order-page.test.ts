@@ -37,7 +37,7 @@ describe('an order', () => {
     expect(entries).toEqual(
       expect.arrayContaining([
         'Order created',
-        expect.stringMatching(/^Payment wrong of .* refused: payment_mismatch\./),
+        expect.stringMatching(/^Payment wrong of .* refused: the amount or the currency is different\./),
         'Paid, payment ID right',
       ]),
     );

@@ -54,7 +54,13 @@ describe('the overview of a shop with orders', () => {
     const list = await clerk.get('/refused-payments');
     const [row, ...furtherRows] = list.text.match(/<tr><td>.*?<\/tr>/gs) ?? [];
     expect([list.status, furtherRows]).toEqual([200, []]);
-    for (const shown of ['€1,200.50', 'order_already_paid', '<bdi>p-2</bdi>', '<bdi>paid</bdi>', '/console/orders/']) {
+    for (const shown of [
+      '€1,200.50',
+      'the order was already paid',
+      '<bdi>p-2</bdi>',
+      '<bdi>paid</bdi>',
+      '/console/orders/',
+    ]) {
       expect(row).toContain(shown);
     }
     const other = await (await signIn(await gateway.newMerchant())).get('/refused-payments');
