@@ -24,9 +24,9 @@ export type Customer = Pick<ContractCustomer, 'customerEmail'>;
 export type Gateway = ReturnType<typeof openGateway>;
 
 /** The gateway's response to a call: an order, or an error code that repeating the call does not change. */
-export type Answer<Code extends string = string> =
+export type Answer =
   | { readonly order: CheckoutOrder; readonly customer?: Customer | undefined; readonly refused?: undefined }
-  | { readonly refused: Code };
+  | { readonly refused: string };
 
 const callTimeoutMs = 5_000;
 
@@ -222,9 +222,7 @@ export function unreachable(error: unknown, baseUrl: string): StartError | undef
 }
 
 /** Returns the exact amount of an order. */
-export function amountOf({ orderAmount }: Pick<CheckoutOrder, 'orderAmount'>): AmountHundredths {
-  return amountOfNumber(orderAmount);
-}
+export const amountOf = ({ orderAmount }: Pick<CheckoutOrder, 'orderAmount'>) => amountOfNumber(orderAmount);
 
 /** Returns the exact value of an amount from the gateway. */
 export function amountOfNumber(double: number): AmountHundredths {

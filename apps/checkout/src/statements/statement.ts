@@ -1,12 +1,11 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
-
-/** The formats of statements. Banks use different references in each, so an account has statements of one kind. */
-type StatementKind = 'camt.053' | 'camt.054' | 'csv';
+import type { statements } from '../store/schema.ts';
 
 /** The start of a statement in a file. */
 export interface Statement {
   readonly is: 'statement';
-  readonly kind: StatementKind;
+  /** The format. Banks use different references in each, so an account has statements of one kind. */
+  readonly kind: (typeof statements.$inferSelect)['kind'];
   /** The account's IBAN, or another number of it, without spaces. */
   readonly account: string;
   /** The number of the statement, if the bank counts them. */

@@ -13,6 +13,8 @@ interface OpenRequest {
   readonly sessionUrl: string;
 }
 
+type DemoState = Parameters<Store['changeDemoPayment']>[1];
+
 /** A refund. Only that of a payment that the gateway refused changes the session. */
 interface RefundRequest {
   readonly sessionId: string;
@@ -33,11 +35,7 @@ const amountMax = 999_999_999_999_999n;
  * other provider. It accepts only test orders.
  */
 export function createDemoProvider(store: Store, baseUrl: () => string): Provider {
-  const change = async (
-    sessionId: string,
-    from: Parameters<Store['changeDemoPayment']>[1],
-    to: Parameters<Store['changeDemoPayment']>[1],
-  ) => {
+  const change = async (sessionId: string, from: DemoState, to: DemoState) => {
     const [changed] = await store.changeDemoPayment(sessionId, from, { state: to });
     if (changed !== undefined || (await store.findDemoPayment(sessionId))?.state === to) return;
     throw new ProviderError('refused', `not_${from}`);
