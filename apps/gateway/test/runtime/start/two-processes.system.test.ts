@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Credentials } from '@order-gateway/domain/accounts';
+import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   endProcesses,
@@ -19,13 +20,17 @@ beforeAll(async () => {
   ({ databaseUrl, credentials } = await newDatabase());
   const starts = [0, 1].map(() => startProcess({ DATABASE_URL: databaseUrl, BASE_URL: 'https://pay.example.com' }));
   gateways = (await Promise.all(starts)) as [GatewayProcess, GatewayProcess];
+  await createOrder({ url: gateways[0].url, credentials }, validOrderInput().order_id);
 });
 afterAll(endProcesses);
 
-/** Sends an order to each process. Returns the statuses. */
+/** Sends the stored order to each process, again if a process is too busy. Returns the statuses. */
 function statusesWith(clientSecret: string): Promise<number[]> {
-  const calls = gateways.map(({ url }) => postOrder({ url, credentials: { ...credentials, clientSecret } }));
-  return Promise.all(calls.map(async (call) => (await call).status));
+  const statusAt = async (url: string): Promise<number> => {
+    const { status } = await postOrder({ url, credentials: { ...credentials, clientSecret } });
+    return status === 503 || status === 504 ? statusAt(url) : status;
+  };
+  return Promise.all(gateways.map(({ url }) => statusAt(url)));
 }
 
 async function merchant(...args: string[]): Promise<string> {
@@ -35,7 +40,7 @@ async function merchant(...args: string[]): Promise<string> {
 }
 
 test('a secret works in every process as soon as it is added, and in no process a second after it is revoked', async () => {
-  expect((await statusesWith(credentials.clientSecret)).sort()).toEqual([200, 201]);
+  expect(await statusesWith(credentials.clientSecret)).toEqual([200, 200]);
   const { id, client_secret: added } = JSON.parse(await merchant('secret', 'add', credentials.clientId, '--json'));
   expect(await statusesWith(added)).toEqual([200, 200]);
 
