@@ -40,7 +40,13 @@ export class TallyReporter implements Reporter {
           suite.errors()[0],
         ),
       );
-    const otherErrors = unhandledErrors.map((error) => failure('Outside of all tests', error));
+    const otherErrors = unhandledErrors.map((error) => {
+      const { VITEST_TEST_PATH: file } = error;
+      return failure(
+        `Outside of all tests${typeof file === 'string' ? `, during ${relative(root, file)}` : ''}`,
+        error,
+      );
+    });
     this.#write({
       passed: testsThat('passed').length,
       skipped: skipped.length,
