@@ -59,6 +59,13 @@ test('an account whose calls have all ended no longer has a share', async () => 
   expect(acquire(second, 50)).toBe(16);
 });
 
+test('an account with one call left keeps its share', async () => {
+  const { acquire, release } = setUp();
+  expect([acquire(heavy, 100), acquire(first, 50)]).toEqual([100, 50]);
+  await release(first, 49);
+  expect(acquire(first, 50)).toBe(49);
+});
+
 test('many accounts that start one after another do not exceed twice the limit', () => {
   const { acquire } = setUp();
   let acquired = 0;

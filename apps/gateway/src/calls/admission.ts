@@ -33,10 +33,9 @@ export function createAdmission(limits: typeof admissionLimits, oldestOrderMs: (
     if (inFlight < limits.callsMaxWhenSlow) return true;
     const limit = oldestOrderMs() > limits.orderAgeMaxMs ? limits.callsMaxWhenSlow : limits.callsMax;
     if (inFlight < limit) return true;
-    const shares = accounts.size + (ofAccount === 0 ? 1 : 0);
-    // The total is limited too, because many accounts that start one after another could fill their shares before the
-    // calls of earlier accounts end.
-    return ofAccount < Math.max(1, limit / shares) && inFlight < 2 * limits.callsMax;
+    // Every account gets at least one call. The total is limited too, because many accounts that start one after
+    // another could fill their shares before the calls of earlier accounts end.
+    return ofAccount < Math.max(1, limit / accounts.size) && inFlight < 2 * limits.callsMax;
   };
 
   /**
