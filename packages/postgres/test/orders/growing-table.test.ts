@@ -194,6 +194,7 @@ test('old events are found by index, even if many were deleted and newer ones ar
 
 describe('a merchant that is newer than the statistics of the tables', () => {
   let merchantId: AccountId;
+  let olderMerchantId: AccountId;
   let checkoutId: AccountId;
   let order: Order;
   const count = 5_000;
@@ -234,7 +235,7 @@ describe('a merchant that is newer than the statistics of the tables', () => {
     await database.sql`vacuum analyze`;
     await storeCopies(newer, count);
     await Promise.all([1, 2].map(() => database.sql`select pg_stat_force_next_flush(), pg_sleep(0.1)`));
-    [merchantId, order] = [merchants[1], newer];
+    [olderMerchantId, merchantId, order] = [...merchants, newer];
   });
 
   // The rows of each page, and a few of each range and for other statements.
@@ -244,8 +245,9 @@ describe('a merchant that is newer than the statistics of the tables', () => {
   const cancelled = () => ({ ...order, orderStatus: 'CANCELLED', cancelledAtMs: 1 }) as const;
   const attempt = () => ({ checkoutId, attemptId: 'a-1' });
   const payment = () => ({ checkoutId, paymentId: 'p-x', paidAtMs: 1 });
-  const list = (filter: Partial<OrderFilter>) => (store: PostgresOrderStore) =>
+  const listOf = (merchantId: AccountId, filter: Partial<OrderFilter>) => (store: PostgresOrderStore) =>
     store.list(merchantId, { limit: 20, ...filter }, enoughMs);
+  const list = (filter: Partial<OrderFilter>) => (store: PostgresOrderStore) => listOf(merchantId, filter)(store);
   const feed = (filter: Partial<EventFilter>) => (store: PostgresOrderStore) =>
     store.listEvents(merchantId, { limit: 20, ...filter }, enoughMs);
   const deliveries = (filter: Partial<DeliveryListFilter>) => async () => {
@@ -300,14 +302,36 @@ describe('a merchant that is newer than the statistics of the tables', () => {
   ];
 
   test.each(calls)('%s reads at most %i rows', async (_name, rowsMax, call) => {
-    const before = await rowsReadOfAll();
+    expect((await readsOf(call)).rows).toBeLessThan(rowsMax);
+  });
+
+  test.each<Partial<OrderFilter>>([
+    {},
+    { status: 'PAID' },
+    { currency: 'EUR' },
+    { metadata: { shop: 'a' } },
+    { metadata: { shop: 'a', desk: 'b' } },
+    { metadata: { shop: 'a' }, status: 'PAID' },
+  ])(
+    'a page filtered by %j reads no more of the indexes if the merchant has four times as many orders',
+    async (filter) => {
+      const [few, many] = [await readsOf(list(filter)), await readsOf(listOf(olderMerchantId, filter))];
+      // The first page of a merchant also stores the expiry of its orders.
+      expect(many.blocks).toBeLessThan(1.8 * few.blocks);
+    },
+  );
+
+  /** Makes a call in a store of its own, and returns what was read for it. */
+  async function readsOf(call: (store: PostgresOrderStore) => Promise<{ readonly kind: string }>) {
+    const before = await readsOfAll();
     const store = openOrderStore(database.options);
     const { kind } = await call(store);
     await store.close();
     await expect.poll(connectionsOfStores).toBe(0);
     expect(['found', 'exists', 'changed', 'unknown']).toContain(kind);
-    expect((await rowsReadOfAll()) - before).toBeLessThan(rowsMax);
-  });
+    const after = await readsOfAll();
+    return { rows: after.rows - before.rows, blocks: after.blocks - before.blocks };
+  }
 });
 
 async function connectionsOfStores(): Promise<number> {
@@ -323,10 +347,12 @@ async function rowsRead(table: string): Promise<number> {
   return row?.rows;
 }
 
-/** Returns the number of rows of all tables that were read, as reported by connections that have ended. */
-async function rowsReadOfAll(): Promise<number> {
-  const [row] = await database.sql`select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables`;
-  return row?.rows;
+/** Returns the rows of all tables and the blocks of their indexes that were read by connections that have ended. */
+async function readsOfAll(): Promise<{ readonly rows: number; readonly blocks: number }> {
+  const [reads] = await database.sql`
+    select sum(seq_tup_read + idx_tup_fetch)::int as rows, sum(idx_blks_hit + idx_blks_read)::int as blocks
+    from pg_stat_user_tables join pg_statio_user_tables using (relid)`;
+  return { rows: reads?.rows, blocks: reads?.blocks };
 }
 
 /** Returns the number of rows read by sequential scans, as reported by connections that have ended. */

@@ -6,7 +6,7 @@ import {
   orderStatuses,
   transitions,
 } from '@order-gateway/domain/orders';
-import { and, desc, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, getTableName, type SQL, type SQLWrapper, Subquery, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { openListClient, openListQueue } from '../../batches/list-queue.ts';
 import type { Closable, DatabaseOptions } from '../../connections/client.ts';
@@ -88,7 +88,7 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
 
 /**
  * Lists the orders of a page. First finds their ids, because planning all columns in each range takes longer than
- * reading the orders again by their ids, above all on Citus.
+ * looking up the orders by their ids, above all on Citus.
  */
 function prepareOrders(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');
@@ -98,10 +98,21 @@ function prepareOrders(db: PostgresJsDatabase) {
   )`;
   return db
     .select(orderColumns)
-    .from(orders)
-    .where(and(eq(orders.merchantId, sql.placeholder('merchantId')), sql`${orders.serviceOrderId} = any(${ids})`))
+    .from(ordersOf(sql.placeholder('merchantId'), ids))
     .orderBy(...newestFirst)
     .prepare('list_orders');
+}
+
+/**
+ * The merchant's orders with these ids, in place of the table. `offset 0` makes PostgreSQL look up each id. With one
+ * condition for all ids, it reads the merchant's whole range of `orders_list` (docs/decisions/082).
+ */
+function ordersOf(merchantId: SQLWrapper, ids: SQL) {
+  const rows = sql`
+    select ${orders}.* from unnest(${ids}) as page (id) cross join lateral (
+      select * from ${orders} where ${eq(orders.merchantId, merchantId)} and ${orders.serviceOrderId} = page.id offset 0
+    ) as ${orders}`;
+  return new Subquery(rows, getTableColumns(orders), getTableName(orders));
 }
 
 const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
@@ -154,14 +165,10 @@ function prepareOrdersByCurrency(db: PostgresJsDatabase) {
   return db
     .select(scanColumns)
     .from(scan)
-    .leftJoin(orders, isScanned(sql.placeholder('merchantId')))
+    .leftJoinLateral(ordersOf(sql.placeholder('merchantId'), sql`scan.ids`), sql`true`)
     .orderBy(...newestFirst)
     .prepare('list_orders_by_currency');
 }
-
-/** Whether an order was found by a scan. */
-const isScanned = (merchantId: SQLWrapper) =>
-  and(eq(orders.merchantId, merchantId), sql`${orders.serviceOrderId} = any(scan.ids)`);
 
 /** The position of the oldest row of `scanned`. */
 const endOfScan = sql.raw(`(array_agg(created_at order by created_at, service_order_id))[1] as last_created_at,
@@ -221,7 +228,6 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
     from scanned
   ) as scan`;
   const isOnPage = and(
-    isScanned(merchantId),
     sql`${orders.metadata} @> ${sql.placeholder('metadata')}::jsonb`,
     sql`(${currency} is null or ${orders.order_currency} = ${currency})`,
     sql`(${status} is null or ${status} = case when ${isExpired} then ${transitions.expire.to} else ${orders.orderStatus} end)`,
@@ -229,7 +235,7 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   return db
     .select(scanColumns)
     .from(scan)
-    .leftJoin(orders, isOnPage)
+    .leftJoinLateral(ordersOf(merchantId, sql`scan.ids`), isOnPage)
     .orderBy(...newestFirst)
     .limit(limit)
     .prepare('list_orders_by_metadata');
