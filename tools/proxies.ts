@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { readText, temporaryFolder } from './test-resources.ts';
@@ -11,19 +10,6 @@ const deployFolder = join(import.meta.dirname, '../deploy');
 export const proxies = ['haproxy', 'nginx'] as const;
 
 export type ProxyProgram = (typeof proxies)[number];
-
-/** Returns ports that were free when it checked them. */
-export function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  return Promise.all(
-    servers.map(async (server) => {
-      await once(server, 'listening');
-      const address = server.address();
-      server.close();
-      return typeof address === 'object' && address !== null ? address.port : 0;
-    }),
-  );
-}
 
 /** The ports of a proxy and of the two gateways behind it, and how the test changes the file of the proxy. */
 interface ProxyPorts {

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { freePorts } from '@order-gateway/dev-postgres';
 import { createMerchant } from '@order-gateway/postgres/accounts';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePorts, type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';
+import { type ProxyProgram, proxies, runProxy } from '../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../tools/skip-if-missing.ts';
 import { type GatewayProcess, startGatewayProcess } from '../src/gateway/gateway-process.ts';
 import { openSender } from '../src/load/calls/sender.ts';
@@ -53,8 +54,7 @@ async function restartUnderLoad(proxy: ProxyProgram, restartSignal: 'SIGTERM' | 
     await dropDatabase();
   }, 60_000);
   const start = async (index: number) => {
-    const { http: httpPort = 0, grpc: grpcPort = 0 } = ports[index] ?? {};
-    gateways[index] = await startGatewayProcess({ ...settings, httpPort, grpcPort }, signal);
+    gateways[index] = await startGatewayProcess({ ...settings, ports: ports[index] }, signal);
   };
   await start(0);
   await start(1);

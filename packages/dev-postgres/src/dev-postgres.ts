@@ -233,6 +233,13 @@ export async function freePort(preferred: number | undefined, waitMs = 0): Promi
   return port;
 }
 
+/** Returns different ports that were free when it checked them. */
+export async function freePorts(count: number): Promise<number[]> {
+  const found = new Set<number>();
+  while (found.size < count) found.add(await freePort(undefined));
+  return [...found];
+}
+
 const anyPort = () => ports.first + randomInt(ports.count);
 
 function isFree(port: number): Promise<boolean> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { freePorts } from '@order-gateway/dev-postgres';
 import { endWithThisProcess } from '@order-gateway/dev-postgres/testing';
 import { endProcess } from './end-process.ts';
 
@@ -83,9 +84,11 @@ const outputShownMax = 4_000;
  * fails or `signal` aborts it, nothing keeps running.
  */
 export async function startGatewayProcess(
-  { httpPort = 0, grpcPort = 0, ...settings }: GatewaySettings & { httpPort?: number; grpcPort?: number },
+  { ports, ...settings }: GatewaySettings & { readonly ports?: Readonly<Record<'http' | 'grpc', number>> | undefined },
   signal: AbortSignal,
 ) {
+  // An outgoing connection could take a port that the system chose while a crashed gateway starts again.
+  const [http = 0, grpc = 0] = ports ? [ports.http, ports.grpc] : await freePorts(2);
   const exit = Promise.withResolvers<never>();
   exit.promise.catch(() => {});
   let isEnding = false;
@@ -108,7 +111,7 @@ export async function startGatewayProcess(
       throw new Error(`the gateway did not start: ${(error as Error).message}\n${output}`);
     }
   };
-  let { child, ready } = await start(httpPort, grpcPort);
+  let { child, ready } = await start(http, grpc);
   const { http_url: httpUrl, grpc_address: grpcAddress, base_url: baseUrl } = ready;
   return {
     httpUrl,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { freePorts } from '@order-gateway/dev-postgres';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePorts, proxies, runProxy } from '../../../../tools/proxies.ts';
+import { proxies, runProxy } from '../../../../tools/proxies.ts';
 import { missing, mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { type OwnGateway, startOwnGateway } from '../../src/gateway/own-gateway.ts';
 import type { FloodOptions, FloodResult, Latencies } from './flood.ts';

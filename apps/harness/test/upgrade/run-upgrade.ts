@@ -3,10 +3,11 @@ import { mkdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts } from '@order-gateway/dev-postgres';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { expect, onTestFinished } from 'vitest';
-import { freePorts, type ProxyProgram, runProxy } from '../../../../tools/proxies.ts';
+import { type ProxyProgram, runProxy } from '../../../../tools/proxies.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
 import { auditErrors, auditWhenDelivered } from '../../src/audit/audit.ts';
 import {
@@ -113,8 +114,7 @@ export async function runUpgrade({
     await database.stop();
   });
   const start = async (index: 0 | 1, tree: string) => {
-    const { http: httpPort, grpc: grpcPort } = ports[index];
-    gateways[index] = await startGatewayProcess({ ...settings, tree, httpPort, grpcPort }, ended.signal);
+    gateways[index] = await startGatewayProcess({ ...settings, tree, ports: ports[index] }, ended.signal);
   };
 
   let reasonToSkip: string | undefined;
