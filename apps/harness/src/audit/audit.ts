@@ -185,7 +185,8 @@ async function readAccounts(databaseUrl: string, calls: readonly JournaledCall[]
     if (request.kind === 'start' || request.kind === 'end') clientIds.add(request.attempt.checkout);
     if (request.kind === 'record refund' || request.kind === 'record dispute') clientIds.add(request.checkout);
   }
-  const directory = openAccountDirectory({ url: databaseUrl });
+  // An audit waits for a busy database. A gateway would reject the call instead.
+  const directory = openAccountDirectory({ url: databaseUrl, patience: 12 });
   const ids = new Map<string, string>();
   try {
     for (const clientId of clientIds) {

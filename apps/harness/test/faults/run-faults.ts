@@ -85,10 +85,7 @@ const serverSettings = { max_connections: '64', shared_buffers: '128MB', max_wal
 const pauseMaxMs = 100;
 const recoveryMaxMs = 120_000;
 
-/**
- * The time after the last fault. It ensures that there are changes to audit, even if a fault stopped nearly all of
- * them.
- */
+/** The time of the load after the last fault. */
 const afterLastMs = 1_000;
 
 /** Returns a function that starts a PostgreSQL server behind a proxy. The faults can disturb both. */
@@ -171,6 +168,8 @@ export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultR
       await sleep(pauseMs ?? random.below(pauseMaxMs), undefined, { signal: ended.signal });
     }
     await sleep(afterLastMs, undefined, { signal: ended.signal });
+    // A fault can stop nearly all changes, and a slow machine makes few. There must be some to audit.
+    await load.untilShownChange(ended.signal);
   };
   const endsEarly = load.running.then(({ failure }) => Promise.reject(new Error(`the run ended early: ${failure}`)));
   await Promise.race([disturb(), endsEarly, ...gateways.map(({ exited }) => exited)]);

@@ -57,6 +57,9 @@ interface RunSetup {
 /** The number of connections to each gateway. */
 const connections = 16;
 
+/** The limits of the longest pause before a call is repeated. */
+const pauseMs = { min: 200, max: 5_000 };
+
 /** Temporary outcomes, after which a call is sent again. The gateway may already have executed it. */
 const temporary = /^(unavailable|overloaded|deadline_exceeded|rate_limited)$/;
 
@@ -99,7 +102,8 @@ export async function startKilledRun(plan: KillPlan, { merchants, checkouts, con
     request: Members,
     { account, order, random }: CallContext,
   ): Promise<Reply> {
-    for (;;) {
+    // The pauses grow, so that the repeated calls of all orders leave a slow machine the time to start a gateway.
+    for (let pauseMaxMs = pauseMs.min; ; pauseMaxMs = Math.min(2 * pauseMaxMs, pauseMs.max)) {
       const sender = senders[random.below(senders.length)];
       const call = operationCall(operation, request, { protocol: 'grpc', account, order });
       recorder.recordSent(call, clock.now(), 0);
@@ -107,7 +111,7 @@ export async function startKilledRun(plan: KillPlan, { merchants, checkouts, con
       recorder.recordReply(call, reply, clock.now(), 0);
       if (isResponse(reply.outcome) && !temporary.test(reply.outcome)) return reply;
       repeated += 1;
-      await sleep(50 + random.below(200), undefined, { signal: ended.signal });
+      await sleep(random.below(pauseMaxMs), undefined, { signal: ended.signal });
     }
   }
 

@@ -37,6 +37,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
   /** For each gateway, when the latest call that created an order was sent. */
   const createdAtMs = gateways.map(() => 0);
   let [turn, created, late] = [0, 0, 0];
+  let hasShownChange = false;
   // The total time during which this process was blocked. A response that waited for this process was not late.
   let busyMs = 0;
   let tickedMs = performance.now();
@@ -52,6 +53,7 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
       const ms = performance.now() - sentMs - (busyMs - busyBeforeMs);
       if (ms > latestMs && call.operation !== 'FailRefund') late += 1;
       onReply?.(call, reply, ms);
+      hasShownChange ||= reply.orders?.some((order) => /^(PAID|CANCELLED)$/.test(order.order_status)) ?? false;
       if (call.operation === 'CreateOrder' && reply.outcome === 'created') {
         created += 1;
         createdAtMs[gateway] = Math.max(createdAtMs[gateway] ?? 0, sentMs);
@@ -84,6 +86,10 @@ export function startWatchedLoad(gateways: readonly GatewayAddresses[], run: Wat
       const startMs = performance.now();
       while (!createdAtMs[which]((sentMs) => sentMs >= startMs)) await sleep(pollMs, undefined, { signal });
       return performance.now() - startMs;
+    },
+    /** Waits until a response has shown a paid or cancelled order. */
+    async untilShownChange(signal: AbortSignal): Promise<void> {
+      while (!hasShownChange) await sleep(pollMs, undefined, { signal });
     },
     /** Ends the run immediately. */
     end: () => ended.abort(),
