@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { SelfSigned } from '@order-gateway/postgres/testing/self-signed';
 import { onTestFinished } from 'vitest';
 
@@ -42,7 +43,9 @@ export async function startWebhookReceiver({
 }: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
-    const body = (await request.setEncoding('utf8').toArray()).join('');
+    const body = await text(request).catch(() => undefined);
+    // The connection ended before the whole webhook had arrived.
+    if (body === undefined) return;
     const { method = '', url: path = '', headers } = request;
     const webhook = { method, path, headers, body, receivedMs: performance.now() };
     received.push(webhook);
