@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { startWebhookReceiver } from '../src/webhooks/receiver.ts';
@@ -40,6 +42,19 @@ test('only events with a valid signature are recorded, and copies of an event ar
   expect(await send(JSON.stringify({ ...event, data: { order_id: 'b' } }))).toBe(400);
   expect(receiver.rejected).toHaveLength(6);
   expect([...receiver.deliveries]).toEqual(recorded);
+});
+
+test('a webhook whose connection ends early is neither recorded nor rejected', async () => {
+  const { receiver, send } = await startReceiver();
+  const { hostname, port, pathname } = new URL(receiver.url(1));
+  const socket = connect(Number(port), hostname);
+  socket.write(`POST ${pathname} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: 9\r\nexpect: 100-continue\r\n\r\n{`);
+  // The server answers with 100 when it has read the head.
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+  await once(socket, 'close');
+  expect(await send(JSON.stringify(event))).toBe(204);
+  expect([receiver.deliveries.size, receiver.rejected]).toEqual([1, []]);
 });
 
 test('a version that does not know a member may omit it from an event, but may change no value', async () => {

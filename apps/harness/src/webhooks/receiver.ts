@@ -51,8 +51,10 @@ export async function startWebhookReceiver(addedMembers: readonly string[] = [])
   };
 
   const server = createServer(async (request, response) => {
+    const body = await text(request).catch(() => undefined);
+    // The connection ended before the whole webhook had arrived, such as that of a killed gateway.
+    if (body === undefined) return;
     try {
-      const body = await text(request);
       receive(request.url ?? '', request.headers as Record<string, string>, body);
       response.writeHead(204).end();
     } catch (error) {
