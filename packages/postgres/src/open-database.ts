@@ -7,10 +7,10 @@ import type { databaseVariables } from './database-variables.ts';
 import { type Migrations, migrateDatabase, requireSchema } from './migrate.ts';
 
 /**
- * Opens the configured database, and migrates its schema or checks that it is current or newer: that of the gateway, or
- * of other `migrations`. Outages of the embedded
- * PostgreSQL are logged. Closing stops the embedded PostgreSQL unless another process uses it. If `signal` is aborted
- * before the migration, closes the database and rejects with the signal's reason.
+ * Opens the configured database, and migrates its schema or checks that it is current or newer. The schema is the
+ * gateway's, or that of other `migrations`. Outages of the embedded PostgreSQL are logged. Closing stops the embedded
+ * PostgreSQL unless another process uses it. If `signal` is aborted before the migration, closes the database and
+ * rejects with the signal's reason.
  */
 export async function openDatabase(
   { databaseUrl, dataDir, migrate }: Values<ReturnType<typeof databaseVariables>>,
