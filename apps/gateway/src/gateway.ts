@@ -198,7 +198,7 @@ function openStores(config: GatewayConfig, logger: Logger, { meter }: Metrics, l
     else logger.info('database back');
   });
   const { databaseUrl: url, hasCitus: isDistributed } = config;
-  const probe = createServerProbe(url);
+  const probe = createServerProbe(url, limits.patience);
   const database = { url, connectionEvents, meter, probe, isDistributed, patience: limits.patience };
   const directory = openAccountDirectory(database);
   const orders = openOrderStore({ ...database, limits: limits.orders });

@@ -47,7 +47,10 @@ export async function startDatabaseProxy(
   };
 }
 
-/** Forwards everything until `hang` is called. Then existing and new connections stay open, but carry no bytes. */
+/**
+ * Forwards everything until `hang` or `hangNew` is called. Then existing and new connections, or only new ones, stay
+ * open, but carry no bytes.
+ */
 export async function startHangingProxy(databaseUrl: string) {
   let hangs = false;
   let opened = 0;
@@ -55,12 +58,16 @@ export async function startHangingProxy(databaseUrl: string) {
     opened += 1;
     if (!hangs) client.pipe(database).pipe(client);
   });
+  const hangNew = () => {
+    hangs = true;
+  };
   return {
     ...proxy,
     /** The number of connections opened so far. */
     opened: () => opened,
+    hangNew,
     hang() {
-      hangs = true;
+      hangNew();
       for (const socket of proxy.sockets) socket.unpipe().pause();
     },
     /** Forwards new connections again. */

@@ -8,6 +8,7 @@ import {
   ConnectionLost,
   ConnectionStuck,
   isConnectionLost,
+  isConnectTimeout,
   isUnprepared,
   redact,
   withRedactedErrors,
@@ -180,7 +181,11 @@ export function createConnectionEvents(onChange: (change: ConnectionChange) => v
   };
 }
 
-/** Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. */
+/**
+ * Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. After
+ * a connection that was not opened in time, the next one has twice as long, up to {@link patientConnectTimeoutMs}.
+ * Otherwise a busy server, which still opens each session that was given up, would never recover.
+ */
 export function openClient<Statements>(
   options: ConnectionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
@@ -189,9 +194,11 @@ export function openClient<Statements>(
   const opened = options.meter?.createCounter('order_gateway.database.connections', {
     description: 'Connections opened: the first of each client, and those that replace a lost one',
   });
+  const limitMs = options.connectTimeoutMs ?? connectTimeoutMs;
+  let currentLimitMs = limitMs;
   const open = () => {
     opened?.add(1, { client: options.applicationName });
-    const connection = openConnection(options, nextAddress);
+    const connection = openConnection({ ...options, connectTimeoutMs: currentLimitMs }, nextAddress);
     return { connection, statements: prepare(connection.db) };
   };
   let current = open();
@@ -202,9 +209,12 @@ export function openClient<Statements>(
       const { connection, statements } = current;
       try {
         const rows = await connection.run(() => statement(statements));
+        currentLimitMs = limitMs;
         options.connectionEvents?.succeeded(client);
         return rows;
       } catch (error) {
+        if (isConnectTimeout(error))
+          currentLimitMs = Math.max(limitMs, Math.min(2 * currentLimitMs, patientConnectTimeoutMs));
         if ((isConnectionLost(error) || isUnprepared(error)) && !isClosed)
           options.connectionEvents?.failed(client, redact(error).message);
         throw error;
@@ -286,7 +296,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     fail(new ConnectionLost(silentMessage));
     destroy();
   };
-  const watched = { db, address: () => address, isOver: () => isOver, onLost, isStuck: false };
+  const watched = { db, address: () => address, isOver: () => isOver, onLost, isStuck: false, respondedMs: 0 };
   const watch = probe && watchSession(watched, probe);
   let settingUp: Promise<unknown> | undefined;
   // Both statements are sent at once. Without the settings, no other statement may run.
@@ -315,7 +325,9 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
         watch?.watch(response);
       }, silentMs);
       try {
-        return compactRows(await Promise.race([response, failure]));
+        const rows = await Promise.race([response, failure]);
+        watched.respondedMs = performance.now();
+        return compactRows(rows);
       } catch (error) {
         if (isConnectionLost(error) && !(error instanceof ConnectionStuck)) destroy();
         throw error;

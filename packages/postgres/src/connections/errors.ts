@@ -139,6 +139,12 @@ export function isConnectionLost(error: unknown): boolean {
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
 }
 
+/** Whether a statement failed because its connection was not opened in time. */
+export function isConnectTimeout(error: unknown): boolean {
+  const cause = rootCause(error);
+  return cause instanceof ConnectionTimedOut || codeOf(cause) === 'CONNECT_TIMEOUT';
+}
+
 /** Whether a statement failed only because of a concurrent one, so that it can be run again. */
 export function isConcurrencyFailure(error: unknown): boolean {
   return concurrencyStates.includes(codeOf(rootCause(error)));

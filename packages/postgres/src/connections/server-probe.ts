@@ -14,26 +14,30 @@ import type { Address } from './sockets.ts';
 const resultSharedMs = 250;
 
 /**
- * The result of one probe: a server and those of its sessions that no statement timeout can end at the moment; a
- * rejection; or no server.
+ * The result of one probe: a server and those of its sessions that no statement timeout can end at the moment; a server
+ * that accepts no more connections, or opens none in time while it responds on others; or no server.
  */
-type ProbeResult =
-  | { readonly server: string; readonly stuck: readonly string[] }
-  | 'too many connections'
-  | 'no server';
+type ProbeResult = { readonly server: string; readonly stuck: readonly string[] } | 'busy' | 'no server';
 
 /**
  * Opens new connections to find out whether the server of a silent session still exists. All clients of a process share
- * the probe. If several ask about one address at the same time, it opens one connection.
+ * the probe. If several ask about one address at the same time, it opens one connection. A server that opens no session
+ * in time is only busy if it responds to any other session of the process meanwhile. `patience` multiplies the time
+ * limit of a probe.
  */
-export function createServerProbe(url: string): ServerProbe {
+export function createServerProbe(url: string, patience = 1): ServerProbe {
   const probes = new Map<string, Promise<ProbeResult>>();
   let connections: readonly IdentifiedConnection[] = [];
   const probe = (address: Address) => {
-    const key = JSON.stringify(address);
+    const key = keyOf(address);
     const shared = probes.get(key);
     if (shared !== undefined) return shared;
-    const found = findServer(url, address);
+    const startMs = performance.now();
+    const hasResponded = () =>
+      connections.some((connection) => connection.respondedMs() > startMs && keyOf(connection.address()) === key);
+    const found = findServer(url, address, patience).then((result) =>
+      result === 'no server' && hasResponded() ? 'busy' : result,
+    );
     probes.set(key, found);
     void found.then(() => setTimeout(() => probes.delete(key), resultSharedMs).unref());
     return found;
@@ -49,16 +53,18 @@ export function createServerProbe(url: string): ServerProbe {
   };
 }
 
+const keyOf = (address: Address | undefined) => JSON.stringify(address);
+
 function stateFrom(result: ProbeResult, session: Session | undefined): SessionState {
   if (result === 'no server') return 'lost';
-  if (result === 'too many connections') return 'unknown';
+  if (result === 'busy') return 'unknown';
   if (session === undefined) return 'running';
   if (result.server !== session.server) return 'lost';
   return result.stuck.includes(session.pid) ? 'stuck' : 'running';
 }
 
-async function findServer(url: string, address: Address): Promise<ProbeResult> {
-  const options = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs };
+async function findServer(url: string, address: Address, patience: number): Promise<ProbeResult> {
+  const options = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs, patience };
   const { promise: noServer, resolve: giveUp } = Promise.withResolvers<'no server'>();
   let isTried = false;
   const connection = openConnection(options, async () => {
@@ -70,7 +76,7 @@ async function findServer(url: string, address: Address): Promise<ProbeResult> {
     giveUp('no server');
     throw new ConnectionLost();
   });
-  const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs);
+  const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs * patience);
   // The statement timeout does not end waits of these types, such as a commit's wait for its standby.
   const response = connection
     .run(() =>
@@ -80,7 +86,7 @@ async function findServer(url: string, address: Address): Promise<ProbeResult> {
         ) as stuck`),
     )
     .then(([row]): ProbeResult => ({ server: row?.server ?? '', stuck: row?.stuck?.split(',') ?? [] }))
-    .catch((error: unknown) => (statementFailure(error) === 'overloaded' ? 'too many connections' : 'no server'));
+    .catch((error: unknown) => (statementFailure(error) === 'overloaded' ? 'busy' : 'no server'));
   try {
     return await Promise.race([response, noServer]);
   } finally {

@@ -17,7 +17,7 @@ export interface Session {
 /**
  * The state of a silent session. `running`: its server responds to other sessions, so its statement is only slow.
  * `stuck`: in addition, the session waits for something that no timeout ends, such as a synchronous standby. `unknown`:
- * its server accepts no more connections. `lost`: another server responds, or none does.
+ * its server is too busy to open another session. `lost`: another server responds, or none does.
  */
 export type SessionState = 'running' | 'stuck' | 'unknown' | 'lost';
 
@@ -36,9 +36,11 @@ export interface ServerProbe {
 }
 
 /** A connection that ends when any connection notices that its server is lost. */
-export interface IdentifiedConnection extends Pick<WatchedConnection, 'isOver' | 'onLost'> {
+export interface IdentifiedConnection extends Pick<WatchedConnection, 'address' | 'isOver' | 'onLost'> {
   /** Its server; `undefined` while the connection is being opened. */
   server(): string | undefined;
+  /** When it last had a response, by `performance.now()`. */
+  respondedMs(): number;
 }
 
 /**
@@ -60,6 +62,8 @@ export interface WatchedConnection {
    * responds, every other statement is stuck too.
    */
   isStuck: boolean;
+  /** When a statement last had a response, by `performance.now()`. */
+  respondedMs: number;
 }
 
 /**
@@ -71,15 +75,15 @@ export function watchSession(connection: WatchedConnection, probe: ServerProbe) 
   let state: SessionState = 'running';
   let isWatching = false;
   const silent = new Set<Promise<unknown>>();
-  const { isOver, onLost } = connection;
-  probe.register({ isOver, onLost, server: () => session?.server });
+  const { address, isOver, onLost } = connection;
+  probe.register({ address, isOver, onLost, server: () => session?.server, respondedMs: () => connection.respondedMs });
 
   async function watch(): Promise<void> {
     isWatching = true;
     while (silent.size > 0 && !isOver()) {
-      const address = connection.address();
+      const probed = address();
       const previousState = state;
-      state = address === undefined ? 'running' : await probe.stateOf(session, address);
+      state = probed === undefined ? 'running' : await probe.stateOf(session, probed);
       // A stuck session responds as soon as it runs again. If it has not responded after two probes, its response is
       // lost.
       const isLost = state === 'lost' || (connection.isStuck && state === 'running' && previousState === 'running');

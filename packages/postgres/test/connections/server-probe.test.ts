@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startTestServer, type TestServer } from '@order-gateway/dev-postgres/testing';
 import { sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -20,7 +21,8 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 function openTestClient(url: string, probe = createServerProbe(url)): DatabaseClient<PostgresJsDatabase> {
-  const client = openClient({ url, applicationName: 'probed', probe }, (db) => db);
+  const options = { url, applicationName: 'probed', probe, connectTimeoutMs: 60_000 };
+  const client = openClient(options, (db) => db);
   onTestFinished(() => client.close());
   return client;
 }
@@ -45,8 +47,7 @@ describe('a server that hangs', () => {
     onTestFinished(() => proxy.close());
     const probe = createServerProbe(proxy.url);
     const clients = Array.from({ length: 6 }, () => openTestClient(proxy.url, probe));
-    // One after the other, because each has only the product's time to connect.
-    for (const client of clients) await pid(client);
+    await Promise.all(clients.map(pid));
     proxy.hang();
     const opened = proxy.opened();
     expect(await Promise.all(clients.map((client) => failure(pid(client))))).toEqual(clients.map(() => gone));
@@ -115,16 +116,34 @@ test('if all hosts are down, statements fail before their deadline, and no host 
 test('a statement that is only slow is not interrupted, even if many wait, and few probes are sent', async () => {
   const proxy = await startHangingProxy(server.url);
   onTestFinished(() => proxy.close());
-  const probe = createServerProbe(proxy.url);
+  const probe = createServerProbe(proxy.url, 20);
   const clients = Array.from({ length: 10 }, () => openTestClient(proxy.url, probe));
   const pids = await Promise.all(clients.map(pid));
   const opened = proxy.opened();
-  const sleep = sql`select pg_sleep(2.5), pg_backend_pid() as pid`;
-  const rows = await Promise.all(clients.map((client) => client.run((db) => db.execute(sleep))));
+  const slow = sql`select pg_sleep(2.5), pg_backend_pid() as pid`;
+  const rows = await Promise.all(clients.map((client) => client.run((db) => db.execute(slow))));
   expect(rows.map(([row]) => row?.pid)).toEqual(pids);
   const probes = proxy.opened() - opened;
   expect(probes).toBeGreaterThan(0);
   expect(probes).toBeLessThan(10);
+});
+
+test('a server that opens no session in time is busy, not lost, while it responds on others', async () => {
+  const proxy = await startHangingProxy(server.url);
+  onTestFinished(() => proxy.close());
+  const probe = createServerProbe(proxy.url);
+  const [slow, quick] = [openTestClient(proxy.url, probe), openTestClient(proxy.url, probe)];
+  const pids = await Promise.all([slow, quick].map(pid));
+  const opened = proxy.opened();
+  proxy.hangNew();
+  const sleeping = slow.run((db) => db.execute(sql`select pg_sleep(3.5), pg_backend_pid() as pid`));
+  const ended = sleeping.then(
+    () => true,
+    () => true,
+  );
+  while (!(await Promise.race([ended, sleep(50)]))) await pid(quick);
+  expect([(await sleeping)[0]?.pid, await pid(quick)]).toEqual(pids);
+  expect(proxy.opened()).toBeGreaterThan(opened);
 });
 
 test('a server that accepts no more connections counts as running', async () => {
