@@ -157,10 +157,10 @@ describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
     ['PAID', 'order_already_paid', ['order.paid'], (token: string) => simulate(token, 'outcome=pay')],
     ['CANCELLED', 'order_cancelled', ['order.cancelled'], () => cancel('late-CANCELLED')],
   ] as const)(
-    '409: a late payment of an order that was %s is refused, and recorded once',
+    '409: a late payment of an order that was %s long before its expiry is refused, and recorded once',
     async (status, code, events, endOrder) => {
       const orderId = `late-${status}`;
-      const token = await newToken(orderId);
+      const token = await newToken(orderId, { order_expires_at: new Date(Date.now() + 3_600_000).toISOString() });
       await endOrder(token);
       for (const _ of ['first', 'again']) {
         expect(await simulateInJson(token, 'outcome=pay_late')).toMatchObject({ status: 409 });
