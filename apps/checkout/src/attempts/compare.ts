@@ -2,6 +2,7 @@ import { OrderStatus } from '../gateway/gateway.ts';
 import type { Seen } from '../providers/provider.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 import type { AdvanceDeps } from './advance.ts';
+import { returnedOf, unlessProviderRefuses } from './life.ts';
 
 /** A payment on which the provider, the checkout and the gateway do not agree. */
 export interface Difference {
@@ -32,22 +33,28 @@ const settledMs = 600_000;
  */
 export async function* comparePayments(
   { store, gateway, providers, accountOf }: Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>,
-  { connectionId, provider }: Pick<Connection, 'connectionId' | 'provider'>,
+  { connectionId, provider: name }: Pick<Connection, 'connectionId' | 'provider'>,
   since: Date,
   signal?: AbortSignal,
 ): AsyncGenerator<Difference> {
-  const history = providers.get(provider)?.history;
-  if (history === undefined) return;
+  const provider = providers.get(name);
+  if (provider?.history === undefined) return;
+  const account = await accountOf(connectionId);
   const known = new Set<string>();
   // The provider's clock may differ.
   const listedSince = new Date(since.getTime() - settledMs);
-  for await (const { attemptId, seen } of history(await accountOf(connectionId), listedSince)) {
+  for await (const { attemptId, seen } of provider.history(account, listedSince)) {
     if (signal?.aborted) return;
     known.add(attemptId);
     const attempt = await store.find(attemptId);
     // An account can have several connections: earlier ones, or those of other merchants.
     if (attempt !== undefined && attempt.connectionId !== connectionId) continue;
-    const difference = differenceOf(attempt, seen);
+    // Providers don't show the money of a lost dispute as refunded.
+    const isReturned =
+      attempt?.state === 'REFUNDED' &&
+      seen.is === 'captured' &&
+      returnedOf(seen, await provider.reversals(account, attempt)) >= seen.amount;
+    const difference = isReturned ? undefined : differenceOf(attempt, seen);
     const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
     if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };
   }
@@ -55,7 +62,10 @@ export async function* comparePayments(
     if (signal?.aborted) return;
     const { attemptId, orderId, paymentId } = attempt;
     const order = await gateway.resolve(attempt.orderToken);
-    const difference = !known.has(attemptId)
+    // Reading a long list takes minutes, so it lacks the payments that customers made meanwhile.
+    const isMissing =
+      !known.has(attemptId) && (await unlessProviderRefuses(provider.look(account, attempt))).value === undefined;
+    const difference = isMissing
       ? 'missing_at_provider'
       : order !== undefined && order.orderStatus !== OrderStatus.PAID
         ? 'not_paid_at_gateway'

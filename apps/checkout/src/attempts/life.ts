@@ -43,6 +43,8 @@ export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly isListed: boolean;
 }
 
+type Captured = Extract<Seen, { is: 'captured' }>;
+
 type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step | Promise<Step>;
 
 /** The rules of a state that depend on what the provider reports. */
@@ -85,7 +87,7 @@ const paymentOf = ({ paymentId, paidAt, amount, currency }: SeenPayment) => ({
 });
 
 /** The provider took the money. The details that it reports are stored once, and reported to the gateway unchanged. */
-const captured: Rule<Extract<Seen, { is: 'captured' }>> = ({ seen }) => ({ next: 'CAPTURED', change: paymentOf(seen) });
+const captured: Rule<Captured> = ({ seen }) => ({ next: 'CAPTURED', change: paymentOf(seen) });
 
 const ended: Rule<Extract<Seen, { is: 'gone' }>> = ({ seen }) => ({
   next: 'ENDING',
@@ -161,18 +163,23 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
+/** Returns how much of a payment the customer has again: by refunds that the provider shows, and by lost disputes. */
+export function returnedOf(seen: Captured, { disputes }: Pick<SeenReversals, 'disputes'>): bigint {
+  const { amount, currency, refunded = 0n } = seen;
+  return disputes
+    .filter(({ status }) => status === 'LOST')
+    .reduce<bigint>((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), refunded);
+}
+
 /**
  * Refunds a payment that the gateway refused, unless the bank returns the money. If a dispute of only a part of it is
  * lost, a person has to refund the rest, because providers treat such payments differently.
  */
-async function refund({ seen, act }: Situation<Extract<Seen, { is: 'captured' }>>): Promise<Step> {
-  const { disputes } = await act.report();
+async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
+  const reversals = await act.report();
   const { amount, currency, refunded = 0n } = seen;
-  const lost = disputes
-    .filter(({ status }) => status === 'LOST')
-    .reduce((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), refunded);
-  if (lost >= amount) return { next: 'REFUNDED' };
-  if (disputes.some(({ status }) => status === 'OPEN' || status === 'LOST')) return { waitSeconds: hour };
+  if (returnedOf(seen, reversals) >= amount) return { next: 'REFUNDED' };
+  if (reversals.disputes.some(({ status }) => status === 'OPEN' || status === 'LOST')) return { waitSeconds: hour };
   await act.refund({ amount: (amount - refunded) as AmountHundredths, currency });
   return { next: 'OWED' };
 }

@@ -1,0 +1,88 @@
+import type { AmountHundredths } from '@order-gateway/domain/money';
+import { eq } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { AdvanceDeps } from '../src/attempts/advance.ts';
+import { comparePayments } from '../src/attempts/compare.ts';
+import { OrderStatus } from '../src/gateway/gateway.ts';
+import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
+import { attempts } from '../src/store/schema.ts';
+import type { Store } from '../src/store/store.ts';
+import { openTestStore } from './helpers/test-store.ts';
+
+let store: Store;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  ({ store, close } = await openTestStore());
+});
+afterAll(() => close());
+
+const payment = { paymentId: 'pay_1', paidAt: new Date(), amount: 1_000n as AmountHundredths, currency: 'EUR' };
+const captured: Seen = { is: 'captured', ...payment };
+
+/** Stores a payment in a state that was reached an hour ago. Returns the attempt's id. */
+async function storePayment(connectionId: string, state: 'RECORDED' | 'REFUNDED'): Promise<string> {
+  const order = {
+    merchantId: 'app_live_1',
+    orderId: 'o',
+    serviceOrderId: 1,
+    amountHundredths: 1_000n,
+    currency: 'EUR',
+  };
+  const at = { orderToken: `token of ${connectionId}`, provider: 'listed', connectionId, method: 'card', locale: 'en' };
+  const { attemptId = '' } = (await store.start({ ...order, ...at, sessionEndsAt: new Date() })) ?? {};
+  const paid = { ...payment, paidHundredths: payment.amount, paidCurrency: payment.currency };
+  await store.run((db) =>
+    db
+      .update(attempts)
+      .set({ ...paid, state, changedAt: new Date(Date.now() - 3_600_000), dueAt: null })
+      .where(eq(attempts.attemptId, attemptId)),
+  );
+  return attemptId;
+}
+
+async function* emptyList() {
+  yield* [];
+}
+
+const depsOf = (provider: Partial<Provider>) =>
+  ({
+    store,
+    gateway: { resolve: async () => ({ orderStatus: OrderStatus.PAID }) },
+    providers: new Map([['listed', provider]]),
+    accountOf: async () => ({}),
+  }) as unknown as AdvanceDeps;
+
+const compare = (connectionId: string, provider: Partial<Provider>) =>
+  Array.fromAsync(comparePayments(depsOf(provider), { connectionId, provider: 'listed' }, new Date(0)));
+
+test('a payment that is made while the list of the provider is read is not missing', async () => {
+  let attemptId = '';
+  const provider = {
+    async *history() {
+      attemptId = await storePayment('con_meanwhile', 'RECORDED');
+      yield* emptyList();
+    },
+    look: async () => captured,
+  };
+  expect(await compare('con_meanwhile', provider)).toEqual([]);
+  const look = () => Promise.reject(new ProviderError('refused', 'resource_missing'));
+  expect(await compare('con_meanwhile', { history: emptyList, look })).toMatchObject([
+    { attemptId, difference: 'missing_at_provider' },
+  ]);
+});
+
+test('a payment that a lost dispute returned agrees, and one whose refund failed does not', async () => {
+  const attemptId = await storePayment('con_returned', 'REFUNDED');
+  const dispute = { disputeId: 'dp_1', amount: payment.amount, currency: 'EUR', reason: 'fraudulent' };
+  const withDisputes = (...statuses: ('LOST' | 'WON')[]) => ({
+    async *history() {
+      yield { attemptId, seen: captured };
+    },
+    reversals: async () => ({ refunds: [], disputes: statuses.map((status) => ({ ...dispute, status })) }),
+  });
+  expect(await compare('con_returned', withDisputes('LOST'))).toEqual([]);
+  for (const statuses of [[], ['WON']] as const)
+    expect(await compare('con_returned', withDisputes(...statuses))).toMatchObject([
+      { attemptId, difference: 'not_recorded' },
+    ]);
+});
