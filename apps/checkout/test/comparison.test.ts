@@ -3,9 +3,10 @@ import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AdvanceDeps } from '../src/attempts/advance.ts';
 import { comparePayments } from '../src/attempts/compare.ts';
+import { createSweep } from '../src/attempts/sweep.ts';
 import { OrderStatus } from '../src/gateway/gateway.ts';
 import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
-import { attempts } from '../src/store/schema.ts';
+import { attempts, connections } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
 import { openTestStore } from './helpers/test-store.ts';
 
@@ -85,4 +86,34 @@ test('a payment that a lost dispute returned agrees, and one whose refund failed
     expect(await compare('con_returned', withDisputes(...statuses))).toMatchObject([
       { attemptId, difference: 'not_recorded' },
     ]);
+});
+
+test('a comparison that fails or is stopped is repeated before the next day', async () => {
+  const comparedAt = new Date(Date.now() - 25 * 3_600_000);
+  await store.run((db) =>
+    db.insert(connections).values({
+      ...{ connectionId: 'con_repeated', merchantId: 'app_live_1', provider: 'listed', mode: 'live', account: 'a' },
+      ...{ secrets: new Uint8Array(1), comparedAt },
+    }),
+  );
+  const hoursSince = async () => {
+    const connection = await store.findConnection('con_repeated');
+    return Math.round((Date.now() - Number(connection?.comparedAt)) / 3_600_000);
+  };
+  const run = async (history: NonNullable<Provider['history']>, signal = new AbortController().signal) => {
+    await store.run((db) => db.update(connections).set({ comparedAt }));
+    const sweep = createSweep({ ...depsOf({ history }), advance: async () => undefined });
+    return sweep.compareNext(signal);
+  };
+  const failing = () => {
+    throw new ProviderError('unanswered', 'no_response');
+  };
+  await expect(run(failing)).rejects.toThrow('no_response');
+  expect(await hoursSince()).toBe(18);
+  await run(async function* () {
+    yield { attemptId: 'att_1', seen: captured };
+  }, AbortSignal.abort());
+  expect(await hoursSince()).toBe(18);
+  await run(emptyList);
+  expect(await hoursSince()).toBe(0);
 });

@@ -49,7 +49,9 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
     /** Compares all payments of a connection of the last months, and continues those that were not recorded. */
     async compareNext(signal: AbortSignal): Promise<void> {
       const connection = await store.takeComparison(comparedDays);
-      if (connection !== undefined) await compare(connection, signal);
+      if (connection === undefined) return;
+      await compare(connection, signal);
+      if (!signal.aborted) await store.endComparison(connection.connectionId);
     },
   };
 }

@@ -116,14 +116,16 @@ export function scheduleWork({ run }: Run) {
       ),
 
     /**
-     * Returns a connection whose payments were not compared for a day, and marks it; `undefined` if there is none. The
-     * refunds and disputes of the last days are listed again, because providers list old ones that changed late.
+     * Returns a connection whose payments were not compared for a day, and marks it, so that it is returned again after
+     * 6 hours unless the comparison is ended; `undefined` if there is none. The refunds and disputes of the last days
+     * are listed again, because providers list old ones that changed late.
      */
     takeComparison: (days: number) =>
       run(async (db) => {
         const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
           update ${connections}
-          set compared_at = now(), reversed_until = least(reversed_until, now() - make_interval(days => ${days}))
+          set compared_at = now() - interval '18 hours',
+            reversed_until = least(reversed_until, now() - make_interval(days => ${days}))
           where connection_id = (
             select connection_id from ${connections} where compared_at < now() - interval '1 day' and ${hasKey}
             order by compared_at limit 1 for update skip locked
@@ -132,5 +134,11 @@ export function scheduleWork({ run }: Run) {
         const [row] = rows;
         return row && { connectionId: row.connection_id, provider: row.provider };
       }),
+
+    /** Stores that all payments of a connection were compared. */
+    endComparison: (connectionId: string) =>
+      run((db) =>
+        db.update(connections).set({ comparedAt: sql`now()` }).where(eq(connections.connectionId, connectionId)),
+      ),
   };
 }

@@ -71,7 +71,7 @@ export const connections = checkout.table(
     listedUntil: timestamptz('listed_until').notNull().defaultNow(),
     /** The time up to which the provider's list of changed refunds and disputes was read. */
     reversedUntil: timestamptz('reversed_until').notNull().defaultNow(),
-    /** When all payments were last compared. */
+    /** When all payments were last compared; 18 hours before a comparison that has not ended. */
     comparedAt: timestamptz('compared_at').notNull().defaultNow(),
   },
   (table) => [
