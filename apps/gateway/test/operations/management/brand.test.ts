@@ -99,12 +99,13 @@ test("logos that are slow to decode don't block another merchant's logo, and too
   });
 });
 
-test('every change is in the audit log with the digest of the logo, and a rejected change stores nothing', async () => {
+test('every change is in the audit log with the digest of the logo, and a rejected or empty change stores nothing', async () => {
   const merchant = await gateway.newMerchant();
   const { clientId } = merchant.credentials;
   await callJson(merchant, 'PATCH', '/brand', { logo: webp.toString('base64'), color: '#000000' });
   await callJson(merchant, 'PATCH', '/brand', { logo: '', color: '' });
   await callJson(merchant, 'PATCH', '/brand', { color: 'javascript:alert(1)' });
+  await callJson(merchant, 'PATCH', '/brand', {});
   expect((await callJson(merchant, 'GET', '/brand')).body).toEqual({});
   const log = await gateway.accounts.log({ clientId, after: 0, limit: 10 });
   expect(log.slice(1).map(({ actor, action, details }) => [actor, action, details])).toEqual([

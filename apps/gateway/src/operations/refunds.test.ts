@@ -1,0 +1,78 @@
+import type { AccountId, CheckoutSystem } from '@order-gateway/domain/accounts';
+import type { BaseUrl } from '@order-gateway/domain/links';
+import { formatAmount } from '@order-gateway/domain/money';
+import { formatTime, type OrderStore } from '@order-gateway/domain/orders';
+import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
+import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
+import { expect, test } from 'vitest';
+import { caller, merchant } from '../../test/helpers/fixed-deps.ts';
+import { pageReversalBytesMax } from '../limits.ts';
+import { paymentOperations, recordPayment } from './payments.ts';
+import { createRefund, fittingCount } from './refunds.ts';
+
+const checkout: CheckoutSystem = {
+  kind: 'checkout',
+  id: 8 as AccountId,
+  name: 'Checkout',
+  lateDays: 1,
+  getsCustomerData: false,
+};
+const reporter = { ...caller, account: checkout };
+
+/** Creates a store with one unpaid order. Its checkout system makes no refunds, and `clock` has its time. */
+async function createStore() {
+  const order = sampleOrder(merchant.id);
+  const clock = { nowMs: order.createdAtMs };
+  const store = createInMemoryOrderStore(
+    undefined,
+    () => clock.nowMs,
+    undefined,
+    () => false,
+  );
+  await store.create(order, 1_000);
+  return { store, order, clock };
+}
+
+test('a refund requested before its order is paid is rejected, even if the order is paid at that moment', async () => {
+  const { store, order } = await createStore();
+  const { order_id, order_amount, order_currency } = order.fields;
+  const payment = {
+    ...{ order_token: order.orderToken, payment_id: 'p-1', paid_at: formatTime(order.createdAtMs) },
+    ...{ order_amount: Number(formatAmount(order_amount)), order_currency },
+  };
+  const findByOrderId: OrderStore['findByOrderId'] = async (...key) => {
+    const found = await store.findByOrderId(...key);
+    expect(await recordPayment({ store, countRefusal() {} }, reporter, payment)).toMatchObject({ ok: true });
+    return found;
+  };
+  const refund = (deps: Parameters<typeof createRefund>[0]) =>
+    createRefund(deps, caller, { by: 'order_id', orderId: order_id }, { refund_id: 'r-1' });
+  expect(await refund({ store: { ...store, findByOrderId } })).toMatchObject({ failure: { kind: 'order_not_paid' } });
+  expect(await refund({ store })).toMatchObject({ failure: { kind: 'refunds_not_supported' } });
+});
+
+test.each([
+  [59_000, 'ok'],
+  [60_000, 'replayed'],
+])('the end of an attempt %i ms after it claimed its order for a minute is %s', async (afterMs, outcome) => {
+  const { store, order, clock } = await createStore();
+  await store.startPayment(order, { checkoutId: checkout.id, attemptId: 'a-1' }, 60, 1_000);
+  clock.nowMs += afterMs;
+  const operations = paymentOperations({
+    ...{ store, countRefusal() {}, baseUrl: () => 'http://localhost' as BaseUrl, lateDays: () => 1 },
+    ...{ now: () => clock.nowMs, signingSecrets: undefined },
+  });
+  const endPayment = operations.find(({ method }) => method.name === 'EndPayment');
+  const ended = await endPayment?.handle({ order_token: order.orderToken, attempt_id: 'a-1' }, reporter);
+  expect(ended).toMatchObject({ ok: true, value: { outcome } });
+});
+
+test('a page has at least one order, and further ones up to the limit for refunds and disputes', () => {
+  /** The members of an order whose refunds and disputes take so many bytes. */
+  const orderOf = (bytes: number) => ({ refunds: ['x'.repeat(bytes - '[["",null]]'.length)] as never });
+  const [half, small] = [orderOf(pageReversalBytesMax / 2), {}];
+  expect(fittingCount([])).toBe(0);
+  expect(fittingCount([orderOf(2 * pageReversalBytesMax), small])).toBe(1);
+  expect(fittingCount([half, half, small])).toBe(3);
+  expect(fittingCount([half, small, orderOf(pageReversalBytesMax / 2 + 1), small])).toBe(2);
+});
