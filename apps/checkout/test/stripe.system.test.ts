@@ -355,6 +355,16 @@ test('the daily comparison records a payment that arrived too late for all looku
   await expect.poll(() => stateOf(attemptId)).toBe('RECORDED');
 });
 
+test('a customer continues a session that was opened before the merchant disconnected', async () => {
+  const { orderToken, location, connectionId } = await pay('continued');
+  await world.store.disconnect(connectionId, 'tester');
+  const page = await (await world.get(`/pay/${orderToken}`)).text();
+  const [, method = ''] = /name="method" value="([^"]+)">Continue the payment/.exec(page) ?? [];
+  const continued = await world.post(`/pay/${orderToken}`, { method });
+  await connect();
+  expect(continued.headers.get('location')).toBe(location);
+});
+
 test('a rolling restart of two processes loses no attempt, and each customer gets one session', async () => {
   const open = () => openCheckout(world.options, pino({ level: 'silent' }));
   const processes = [await open(), await open()];

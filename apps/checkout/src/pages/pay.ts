@@ -69,7 +69,9 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
       const unfinished = await store.unfinished(orderToken);
-      if (offer === undefined && !chosen && unfinished?.sessionUrl) return reply.redirect(unfinished.sessionUrl, 303);
+      // An open session can be paid after its account was disconnected, which ends the offer.
+      if (offer === undefined && unfinished?.sessionUrl && (!chosen || chosen === offerId(unfinished)))
+        return reply.redirect(unfinished.sessionUrl, 303);
       if (offer === undefined) return show('pay');
       if (offer.provider === transfer) {
         const { merchantId, serviceOrderId } = order;
