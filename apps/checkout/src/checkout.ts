@@ -85,6 +85,8 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
     { parseAs: 'string' },
     async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
   );
+  // PostgreSQL rejects the character NUL, so nothing that is stored has it in its address.
+  app.addHook('onRequest', async ({ url }, reply) => (url.includes('%00') ? reply.callNotFound() : undefined));
   app.setNotFoundHandler((request, reply) => sendMessage(reply, negotiate(request.headers).locale, 'unknown'));
   app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, request, reply) => {
     const { statusCode = 500 } = error;

@@ -82,16 +82,19 @@ test.each(['/pay/x', '/demo/x'])(
   },
 );
 
-test.each(['/pay/%ff', '/unknown', '/pay/x'])('%s has a page in the language of the browser', async (path) => {
-  const { status, headers } = await fetch(`http://127.0.0.1:${world.port}${path}`, {
-    headers: { 'accept-language': 'de' },
-  });
-  expect([status, headers.get('content-type'), headers.get('content-language')]).toEqual([
-    404,
-    'text/html; charset=utf-8',
-    'de',
-  ]);
-});
+test.each(['/pay/%ff', '/back/%00', '/demo/%00', '/unknown', '/pay/x'])(
+  '%s has a page in the language of the browser',
+  async (path) => {
+    const { status, headers } = await fetch(`http://127.0.0.1:${world.port}${path}`, {
+      headers: { 'accept-language': 'de' },
+    });
+    expect([status, headers.get('content-type'), headers.get('content-language')]).toEqual([
+      404,
+      'text/html; charset=utf-8',
+      'de',
+    ]);
+  },
+);
 
 test('the role of the checkout erases what RETENTION_DAYS names', async () => {
   const store = openStore({ url: world.options.databaseUrl });
