@@ -162,6 +162,15 @@ test('digests of payers are erased by age or order, and a statement that is read
   await openImport({ store, gateway }).reportWaiting();
 });
 
+test('the digests of an order include those of transfers that did not pay it', async () => {
+  const reference = await createOrder();
+  const entries = [payBy(reference, { reference: 'A1', amount: '9' }), payBy(await createOrder(), { reference: 'A2' })];
+  expect(await importEntries(entries)).toEqual(['LISTED another_amount', 'RECORDED']);
+  const { eraseOrder } = openErasure(store);
+  expect(await eraseOrder(`token${number - 1}`, 'tester')).toBe(1);
+  expect(await eraseOrder(`token${number}`, 'tester')).toBe(1);
+});
+
 test('requests to providers are erased by age, except for those of a payment that is not finished', async () => {
   const attempt = { merchantId, orderId: 'o', provider: 'demo', method: 'card', currency: 'EUR', locale: 'en' };
   const started = await Promise.all(

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { attempts, auditLog, calls, credits } from './schema.ts';
+import { attempts, auditLog, calls, credits, transfers } from './schema.ts';
 import type { Store } from './store.ts';
 
 /** A statement erases at most this many rows, so that it locks none for long. */
@@ -31,13 +31,17 @@ export function openErasure({ run }: Pick<Store, 'run'>) {
     /** Erases what is older than a number of days, except for payments that are not finished. Returns how many rows. */
     eraseOlderThan: erase,
 
-    /** Erases the digests of the payers whose transfers were assigned to an order. Returns how many. */
+    /** Erases the digests of the payers whose transfers were assigned to an order, or name it. Returns how many. */
     async eraseOrder(orderToken: string, actor: string): Promise<number> {
       const [erased] = await run((db) =>
         db.execute<{ count: number }>(sql`
           with payers as (
             update ${credits} set payer_digest = ''
-            where order_token = ${orderToken} and payer_digest <> '' and state <> 'WAITING' returning 1
+            where payer_digest <> '' and state <> 'WAITING' and (
+              order_token = ${orderToken}
+              or order_token is null
+                and reference in (select reference from ${transfers} where order_token = ${orderToken})
+            ) returning 1
           ), logged as (
             insert into ${auditLog} (actor, action, details)
             values (${actor}, 'erase', jsonb_build_object('payers', (select count(*) from payers)::text))
