@@ -151,6 +151,8 @@ describe.each([
     for (const [paymentId, status] of [
       ['p-4', 'LOST'],
       ['p-5', 'WON'],
+      // More than was paid goes back: the time when nothing was owed any more stays.
+      ['p-2', 'LOST'],
     ] as const) {
       const dispute = { ...second, paymentId, disputeId: 'd-1', status, reason: null };
       await change((found, refused) => decideReportedDispute(found, dispute, refused, createdAtMs + 1_000), dispute);

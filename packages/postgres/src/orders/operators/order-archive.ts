@@ -156,16 +156,18 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
         on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
         select merchant_id, order_id, payment.*, (
-          select ${timeOf(sql`max(returned_at)`)} from (
-            select refund, refund ->> 'refundedAtMs' from jsonb_array_elements(reversals -> 'refunds') as refund
-            where ${statusOf(sql`refund`)} = 'SUCCEEDED'
-            union all
-            select dispute, dispute -> 'history' -> -1 ->> 'atMs'
-            from jsonb_array_elements(reversals -> 'disputes') as dispute where ${statusOf(sql`dispute`)} = 'LOST'
-          ) as returned (item, returned_at)
-          where item ->> 'paymentId' = payment.payment_id and (item ->> 'checkoutId')::bigint = payment.checkout_id
-          having sum(case item ->> 'currency' when payment.currency then (item ->> 'amount')::numeric else payment.amount end)
-            >= payment.amount
+          select ${timeOf(sql`min(returned_at)`)} from (
+            select returned_at, sum(
+              case item ->> 'currency' when payment.currency then (item ->> 'amount')::numeric else payment.amount end
+            ) over (order by returned_at) as total from (
+              select refund, refund ->> 'refundedAtMs' from jsonb_array_elements(reversals -> 'refunds') as refund
+              where ${statusOf(sql`refund`)} = 'SUCCEEDED'
+              union all
+              select dispute, dispute -> 'history' -> -1 ->> 'atMs'
+              from jsonb_array_elements(reversals -> 'disputes') as dispute where ${statusOf(sql`dispute`)} = 'LOST'
+            ) as returned (item, returned_at)
+            where item ->> 'paymentId' = payment.payment_id and (item ->> 'checkoutId')::bigint = payment.checkout_id
+          ) as totals where total >= payment.amount
         ) as refunded_at from restored, jsonb_to_recordset(refused_payments) as payment (
           checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
       ), pending as (
