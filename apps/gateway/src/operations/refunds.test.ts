@@ -1,13 +1,14 @@
 import type { AccountId, CheckoutSystem } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatAmount } from '@order-gateway/domain/money';
-import { formatTime, type OrderStore } from '@order-gateway/domain/orders';
+import { formatTime, type Order, type OrderStore } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
 import { caller, merchant } from '../../test/helpers/fixed-deps.ts';
+import type { Members } from '../calls/operation.ts';
 import { pageReversalBytesMax } from '../limits.ts';
-import { paymentOperations, recordPayment } from './payments.ts';
+import { paymentOperations } from './payments.ts';
 import { createRefund, fittingCount } from './refunds.ts';
 
 const checkout: CheckoutSystem = {
@@ -18,6 +19,7 @@ const checkout: CheckoutSystem = {
   getsCustomerData: false,
 };
 const reporter = { ...caller, account: checkout };
+const attempt = { checkoutId: checkout.id, attemptId: 'a-1' };
 
 /** Creates a store with one unpaid order. Its checkout system makes no refunds, and `clock` has its time. */
 async function createStore() {
@@ -33,22 +35,46 @@ async function createStore() {
   return { store, order, clock };
 }
 
-test('a refund requested before its order is paid is rejected, even if the order is paid at that moment', async () => {
-  const { store, order } = await createStore();
-  const { order_id, order_amount, order_currency } = order.fields;
-  const payment = {
-    ...{ order_token: order.orderToken, payment_id: 'p-1', paid_at: formatTime(order.createdAtMs) },
+type Store = Awaited<ReturnType<typeof createStore>>['store'];
+
+/** Calls a method of CheckoutService as the checkout system. */
+function report(name: string, members: Members, store: Store, nowMs = 0) {
+  const operations = paymentOperations({
+    ...{ store, countRefusal() {}, baseUrl: () => 'http://localhost' as BaseUrl, lateDays: () => 1 },
+    ...{ now: () => nowMs, signingSecrets: undefined },
+  });
+  return operations.find(({ method }) => method.name === name)?.handle(members, reporter);
+}
+
+/** Returns the report of a payment of the whole order. */
+function paymentOf({ orderToken, createdAtMs, fields }: Order) {
+  const { order_amount, order_currency } = fields;
+  return {
+    ...{ order_token: orderToken, payment_id: 'p-1', paid_at: formatTime(createdAtMs) },
     ...{ order_amount: Number(formatAmount(order_amount)), order_currency },
   };
+}
+
+test('a refund requested before its order is paid is rejected, even if the order is paid at that moment', async () => {
+  const { store, order } = await createStore();
   const findByOrderId: OrderStore['findByOrderId'] = async (...key) => {
     const found = await store.findByOrderId(...key);
-    expect(await recordPayment({ store, countRefusal() {} }, reporter, payment)).toMatchObject({ ok: true });
+    expect(await report('RecordPayment', paymentOf(order), store)).toMatchObject({ ok: true });
     return found;
   };
   const refund = (deps: Parameters<typeof createRefund>[0]) =>
-    createRefund(deps, caller, { by: 'order_id', orderId: order_id }, { refund_id: 'r-1' });
+    createRefund(deps, caller, { by: 'order_id', orderId: order.fields.order_id }, { refund_id: 'r-1' });
   expect(await refund({ store: { ...store, findByOrderId } })).toMatchObject({ failure: { kind: 'order_not_paid' } });
   expect(await refund({ store })).toMatchObject({ failure: { kind: 'refunds_not_supported' } });
+});
+
+test('a list of pending refunds says that it is incomplete', async () => {
+  const { store } = await createStore();
+  const listPendingRefunds = async () => ({ kind: 'found' as const, refunds: [], isIncomplete: true });
+  expect(await report('ListRefunds', {}, { ...store, listPendingRefunds })).toMatchObject({
+    ok: true,
+    value: { body: { refunds: [], incomplete: true } },
+  });
 });
 
 test.each([
@@ -56,15 +82,25 @@ test.each([
   [60_000, 'replayed'],
 ])('the end of an attempt %i ms after it claimed its order for a minute is %s', async (afterMs, outcome) => {
   const { store, order, clock } = await createStore();
-  await store.startPayment(order, { checkoutId: checkout.id, attemptId: 'a-1' }, 60, 1_000);
+  await store.startPayment(order, attempt, 60, 1_000);
   clock.nowMs += afterMs;
-  const operations = paymentOperations({
-    ...{ store, countRefusal() {}, baseUrl: () => 'http://localhost' as BaseUrl, lateDays: () => 1 },
-    ...{ now: () => clock.nowMs, signingSecrets: undefined },
-  });
-  const endPayment = operations.find(({ method }) => method.name === 'EndPayment');
-  const ended = await endPayment?.handle({ order_token: order.orderToken, attempt_id: 'a-1' }, reporter);
-  expect(ended).toMatchObject({ ok: true, value: { outcome } });
+  const members = { order_token: order.orderToken, attempt_id: attempt.attemptId };
+  expect(await report('EndPayment', members, store)).toMatchObject({ ok: true, value: { outcome } });
+});
+
+test('a report of a refused payment fails until the attempt that it names has ended', async () => {
+  const { store, order } = await createStore();
+  await store.startPayment(order, attempt, 60, 1_000);
+  const payment = { ...paymentOf(order), order_amount: 1, attempt_id: attempt.attemptId };
+  const endPayment = async () => ({ kind: 'unavailable' as const });
+  for (const [endingStore, kind] of [
+    [{ ...store, endPayment }, 'unavailable'],
+    [store, 'payment_mismatch'],
+  ] as const) {
+    expect(await report('RecordPayment', payment, endingStore)).toMatchObject({ failure: { kind } });
+  }
+  const found = await store.findByToken(order.orderToken, 1_000);
+  expect(found).toMatchObject({ order: { lease: { isLive: false }, refusedPayments: [{ code: 'payment_mismatch' }] } });
 });
 
 test('a page has at least one order, and further ones up to the limit for refunds and disputes', () => {
