@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { randomBase62 } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import {
@@ -69,21 +70,23 @@ function payInTime(deps: SimulationDeps, order: Order): Result<Decision, Failure
   if (failure !== undefined) return failed(failure);
   // Uses a time before the expiry, because the clock of the database decides whether the order has expired.
   const paidAtMs = Math.min(nowMs, (expiryOf(order) ?? Number.POSITIVE_INFINITY) - 1);
-  return pay(deps, order, paidAtMs);
+  return pay(deps, order, paidAtMs, `test_${randomBase62(24, deps.randomBytes)}`);
 }
 
 function payTooLate(deps: SimulationDeps, order: Order): Result<Decision, Failure> {
-  // Anyone who has the link can send the form, so an order gets at most one simulated refused payment.
-  const earlier = order.refusedPayments.find(({ checkoutId }) => checkoutId === null);
+  // Anyone who has the link can send the form, so an order gets at most one simulated refused payment. The id of the
+  // payment is always the same, so that the store rejects a second one that arrives at the same time.
+  const paymentId = `test_${hash('sha256', order.orderToken).slice(0, 24)}`;
+  // A read shows at least the latest 20 refused payments. With so many, the simulated one may be older than those.
+  const earlier = order.refusedPayments.find(({ checkoutId }) => checkoutId === null) ?? order.refusedPayments[19];
   if (earlier !== undefined) return failed({ kind: earlier.code });
   // The expiry of an expired order may lie ahead of the gateway's clock, but not that of the database.
   const earliestMs = order.orderStatus === 'EXPIRED' ? (expiryOf(order) ?? 0) : 0;
-  return pay(deps, order, Math.max(deps.now(), earliestMs));
+  return pay(deps, order, Math.max(deps.now(), earliestMs), paymentId);
 }
 
-function pay({ now, randomBytes }: SimulationDeps, order: Order, paidAtMs: number): Result<Decision, Failure> {
+function pay({ now }: SimulationDeps, order: Order, paidAtMs: number, paymentId: string): Result<Decision, Failure> {
   const { order_amount: amount, order_currency: currency } = order.fields;
-  const paymentId = `test_${randomBase62(24, randomBytes)}`;
   const payment = { checkoutId: null, paymentId, paidAtMs, amount, currency, isKnown: false, refused: null };
   return decide(order, { kind: 'pay', payment }, now());
 }

@@ -173,6 +173,26 @@ describe('POST /payment/{order_token}/simulate with outcome=pay_late', () => {
   );
 });
 
+test('409: one of many concurrent late payments is refused and recorded', async () => {
+  const token = await newToken('late-at-once');
+  const all = await Promise.all(Array.from({ length: 20 }, () => simulate(token, 'outcome=pay_late')));
+  expect(new Set(all.map(({ status }) => status))).toEqual(new Set([409]));
+  expect((await find('late-at-once')).refused_payments).toHaveLength(1);
+  expect(await eventsOf('late-at-once')).toEqual(['order.expired', 'order.payment_refused']);
+});
+
+test('409: a late payment is not recorded again after 20 other refused payments', async () => {
+  const token = await newToken('late-and-refused');
+  await simulate(token, 'outcome=pay_late');
+  const paid = { paid_at: new Date().toISOString(), order_amount: 1, order_currency: 'EUR' };
+  for (const number of Array(20).keys()) {
+    const payment = { order_token: token, payment_id: `refused-${number}`, ...paid };
+    await postJson(gateway.checkout, '/gateway.v1.CheckoutService/RecordPayment', payment);
+  }
+  expect((await simulate(token, 'outcome=pay_late')).status).toBe(409);
+  expect(await eventsOf('late-and-refused')).toEqual(['order.expired', ...Array(21).fill('order.payment_refused')]);
+});
+
 test('409: while a payment is in progress, the form simulates nothing and the page says so', async () => {
   const token = await newToken('in-progress');
   const attempt = { order_token: token, attempt_id: 'a-1' };
