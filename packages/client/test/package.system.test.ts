@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { supportedNodes } from '../../../tools/installed-nodes.ts';
+import { copyPackage } from '../../../tools/package-copy.ts';
 import manifest from '../package.json' with { type: 'json' };
 
 const packageFolder = join(import.meta.dirname, '..');
@@ -15,7 +16,8 @@ let project: string;
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'client-package-'));
   const cache = ['--cache', join(project, 'npm-cache')];
-  await run('npm', ['pack', '--pack-destination', project, ...cache], { cwd: packageFolder });
+  const cwd = await copyPackage('client', join(project, 'workspace'));
+  await run('npm', ['pack', '--pack-destination', project, ...cache], { cwd });
   const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
   await run(
@@ -26,10 +28,7 @@ beforeAll(async () => {
     },
   );
 });
-afterAll(async () => {
-  await rm(project, { recursive: true, force: true });
-  await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
-});
+afterAll(() => rm(project, { recursive: true, force: true }));
 
 test('the package contains JavaScript, types, README and licence, and no tests or sources', async () => {
   const files = await readdir(join(project, 'node_modules/@order-gateway/client'), { recursive: true });

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyPackage } from '../../../../tools/package-copy.ts';
 import { pnpm } from '../../../../tools/pnpm.ts';
 import { waitLimitMs } from '../../../../tools/test-limits.ts';
 import { useGateway } from '../helpers/running-gateway.ts';
 import { createOrder } from '../helpers/send-order.ts';
 
-const packageFolder = join(import.meta.dirname, '../../../../packages/contract');
 const gatewayModules = join(import.meta.dirname, '../../node_modules');
 const run = promisify(execFile);
 
@@ -20,7 +20,8 @@ let project: string;
 let orderToken: string;
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), 'contract-package-'));
-  await run('sh', ['-c', `${pnpm} pack --pack-destination '${project}'`], { cwd: packageFolder });
+  const cwd = await copyPackage('contract', join(project, 'workspace'));
+  await run('sh', ['-c', `${pnpm} pack --pack-destination '${project}'`], { cwd });
   const tarballs = (await readdir(project)).filter((file) => file.endsWith('.tgz'));
   await writeFile(join(project, 'package.json'), '{ "type": "module" }');
   const npmOptions = ['--offline', '--no-audit', '--no-fund', '--cache', join(project, 'npm-cache')];
@@ -34,10 +35,7 @@ beforeAll(async () => {
   }
   orderToken = (await createOrder(gateway, 'contract')).order_token;
 });
-afterAll(async () => {
-  await rm(project, { recursive: true, force: true });
-  await rm(join(packageFolder, 'dist'), { recursive: true, force: true });
-});
+afterAll(() => rm(project, { recursive: true, force: true }));
 
 test('the package contains both module formats with types, the proto files, README and licence', async () => {
   const files = await readdir(join(project, 'node_modules/@order-gateway/contract'), {
