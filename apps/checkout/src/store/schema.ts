@@ -126,6 +126,7 @@ export const attempts = checkout.table(
     index('attempts_of_order').on(table.orderToken, table.createdAt),
     index('attempts_due').on(table.dueAt).where(sql`${table.dueAt} is not null`),
     index('attempts_of_session').on(table.connectionId, table.sessionId),
+    index('attempts_of_payment').on(table.connectionId, table.paymentId),
   ],
 );
 

@@ -1,0 +1,1 @@
+CREATE INDEX "attempts_of_payment" ON "checkout"."attempts" USING btree ("connection_id","payment_id");
