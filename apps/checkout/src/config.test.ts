@@ -19,3 +19,9 @@ test('with the embedded database, the account is that of `start`, unless the var
   expect(await find(named)).toEqual({ clientId: 'chk_2', clientSecret: 'sk_2' });
   await expect(find({ DATABASE_URL: 'postgres://localhost/checkout' })).rejects.toThrow('are required');
 });
+
+test('the public address has no path, because the pages are at fixed paths', () => {
+  const read = (address: string) => readConfig({ CHECKOUT_BASE_URL: address }).baseUrl;
+  expect(read('https://pay.example/')).toBe('https://pay.example');
+  expect(() => read('https://shop.example/pay')).toThrow('CHECKOUT_BASE_URL must be');
+});

@@ -1,5 +1,5 @@
 import { serviceUsage } from '@order-gateway/command/service-usage';
-import { parseBaseUrl } from '@order-gateway/domain/links';
+import { parseBaseUrl, pathPrefixOf } from '@order-gateway/domain/links';
 import { databaseVariables } from '@order-gateway/postgres/database-variables';
 import { readCheckoutAccount } from '@order-gateway/runtime/checkout-account';
 import { StartError } from '@order-gateway/runtime/process';
@@ -23,6 +23,15 @@ const url = {
   parse: parseBaseUrl,
 };
 
+/** The address of the checkout's own pages, which are at fixed paths. */
+const origin = {
+  rule: 'must be an absolute http or https URL without path, query or fragment',
+  parse(text: string) {
+    const parsed = parseBaseUrl(text);
+    return parsed !== undefined && pathPrefixOf(parsed) === '' ? parsed : undefined;
+  },
+};
+
 /** All variables, keyed by the names under which the code uses their values. */
 const variables = {
   host,
@@ -42,7 +51,7 @@ const variables = {
     name: 'CHECKOUT_BASE_URL',
     help: 'the public address',
     defaultText: 'http://localhost: and the port',
-    ...url,
+    ...origin,
   }),
   gatewayUrl: withDefault({
     name: 'BASE_URL',
