@@ -19,11 +19,13 @@ const page = { begin: 'begin; set local enable_seqscan = off; set local enable_b
 
 /**
  * Opens the client of one kind of list. On Citus, it opens no transaction, whose settings would not reach the worker,
- * and which would double the CPU time of the coordinator.
+ * and which would double the CPU time of the coordinator. The worker plans every run there in any case.
  */
 export function openListClient<Statements>(options: DatabaseOptions, prepare: (db: PostgresJsDatabase) => Statements) {
-  const connection = { ...options, applicationName: 'order-gateway lists', settings: plansEveryRun };
-  return options.server ? openClient(connection, prepare) : openTransactionClient(connection, page, prepare);
+  const connection = { ...options, applicationName: 'order-gateway lists' };
+  return options.server
+    ? openClient(connection, prepare)
+    : openTransactionClient({ ...connection, settings: plansEveryRun }, page, prepare);
 }
 
 /**

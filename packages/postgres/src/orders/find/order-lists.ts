@@ -88,7 +88,8 @@ function upperBoundOf({ createdToMs, after }: OrderFilter): { readonly beforeTim
 
 /**
  * Lists the orders of a page. First finds their ids, because planning all columns in each range takes longer than
- * looking up the orders by their ids, above all on Citus.
+ * looking up the orders by their ids, above all on Citus. There, one more subquery with all columns would also take as
+ * long as the rest of the list.
  */
 function prepareOrders(db: PostgresJsDatabase) {
   const limit = sql.placeholder('limit');
@@ -98,22 +99,28 @@ function prepareOrders(db: PostgresJsDatabase) {
   )`;
   return db
     .select(orderColumns)
-    .from(ordersOf(sql.placeholder('merchantId'), ids))
+    .from(sql`unnest(${ids}) as page (id)`)
+    .crossJoinLateral(orderOfPage(sql.placeholder('merchantId')))
     .orderBy(...newestFirst)
     .prepare('list_orders');
 }
 
 /**
- * The merchant's orders with these ids, in place of the table. `offset 0` makes PostgreSQL look up each id. With one
- * condition for all ids, it reads the merchant's whole range of `orders_list` (docs/decisions/082).
+ * The merchant's order with the id of a row of `page`. `offset 0` makes PostgreSQL look up each id. With one condition
+ * for all ids, it reads the merchant's whole range of `orders_list` (docs/decisions/082).
  */
-function ordersOf(merchantId: SQLWrapper, ids: SQL) {
-  const rows = sql`
-    select ${orders}.* from unnest(${ids}) as page (id) cross join lateral (
-      select * from ${orders} where ${eq(orders.merchantId, merchantId)} and ${orders.serviceOrderId} = page.id offset 0
-    ) as ${orders}`;
-  return new Subquery(rows, getTableColumns(orders), getTableName(orders));
-}
+const orderOfPage = (merchantId: SQLWrapper) =>
+  inPlaceOfTable(
+    sql`select * from ${orders} where ${eq(orders.merchantId, merchantId)} and ${orders.serviceOrderId} = page.id offset 0`,
+  );
+
+/** The merchant's orders that a scan found. */
+const scannedOrders = (merchantId: SQLWrapper) =>
+  inPlaceOfTable(
+    sql`select ${orders}.* from unnest(scan.ids) as page (id) cross join lateral ${orderOfPage(merchantId)}`,
+  );
+
+const inPlaceOfTable = (rows: SQL) => new Subquery(rows, getTableColumns(orders), getTableName(orders));
 
 const newestFirst = [desc(orders.createdAt), desc(orders.serviceOrderId)];
 
@@ -165,7 +172,7 @@ function prepareOrdersByCurrency(db: PostgresJsDatabase) {
   return db
     .select(scanColumns)
     .from(scan)
-    .leftJoinLateral(ordersOf(sql.placeholder('merchantId'), sql`scan.ids`), sql`true`)
+    .leftJoinLateral(scannedOrders(sql.placeholder('merchantId')), sql`true`)
     .orderBy(...newestFirst)
     .prepare('list_orders_by_currency');
 }
@@ -235,7 +242,7 @@ function prepareOrdersByMetadata(db: PostgresJsDatabase) {
   return db
     .select(scanColumns)
     .from(scan)
-    .leftJoinLateral(ordersOf(merchantId, sql`scan.ids`), isOnPage)
+    .leftJoinLateral(scannedOrders(merchantId), isOnPage)
     .orderBy(...newestFirst)
     .limit(limit)
     .prepare('list_orders_by_metadata');

@@ -135,7 +135,12 @@ function byToken(token: OrderToken): Lookup {
 }
 
 function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): DatabaseClient<Statements>[] {
-  const connection = { ...options, applicationName: `order-gateway ${name}`, settings: plansEveryRun };
+  const connection = {
+    ...options,
+    applicationName: `order-gateway ${name}`,
+    // On Citus, the worker plans every run in any case.
+    ...(options.server === undefined && { settings: plansEveryRun }),
+  };
   return Array.from({ length: queueLimits[name].connections }, () =>
     openClient(connection, (db) => prepareStatements(db, options)),
   );
