@@ -13,6 +13,8 @@ export type CitusCluster = Awaited<ReturnType<typeof startCitusCluster>>;
 export interface CitusOptions {
   /** The number of workers; 2 by default. */
   readonly workers?: number | undefined;
+  /** The `max_connections` of each worker; 200 by default, as of the coordinator. */
+  readonly workerConnectionsMax?: number | undefined;
   /** The port of the coordinator. The workers use the ports that follow it. Free ports by default. */
   readonly port?: number | undefined;
   /** Prepares the coordinator while it is the only server, given the URL for a superuser. */
@@ -57,7 +59,13 @@ function findCitus(): Programs | string {
  * Starts the servers of a Citus cluster with an empty database, on 127.0.0.1. `close` removes them, and so does any end
  * of this process. A server that exits is not restarted.
  */
-export async function startCitusCluster({ workers: count = 2, port, prepare, roles = [] }: CitusOptions = {}) {
+export async function startCitusCluster({
+  workers: count = 2,
+  workerConnectionsMax,
+  port,
+  prepare,
+  roles = [],
+}: CitusOptions = {}) {
   const programs = findCitus();
   if (typeof programs === 'string') throw new Error(programs);
   const password = randomBytes(24).toString('base64url');
@@ -79,7 +87,11 @@ export async function startCitusCluster({ workers: count = 2, port, prepare, rol
     return server;
   };
   const startNode = async (index: number) => {
-    const settings = { shared_preload_libraries: 'citus', 'citus.local_hostname': '127.0.0.1' };
+    const settings = {
+      shared_preload_libraries: 'citus',
+      'citus.local_hostname': '127.0.0.1',
+      ...(index > 0 && workerConnectionsMax !== undefined && { max_connections: String(workerConnectionsMax) }),
+    };
     const node = await start(settings, port && port + index);
     await withSession(node.url, async (session) => {
       await session`create extension citus`;

@@ -1,5 +1,5 @@
 import { withSession } from '@order-gateway/dev-postgres/testing';
-import { type CitusCluster, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
+import { type CitusCluster, type CitusOptions, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
 import { readStatements } from '../src/migrate.ts';
 import { readRoles, roles, setUpAsInProduction, urlAs } from './production-database.ts';
 import { runQuery } from './run-query.ts';
@@ -15,8 +15,10 @@ export async function distributedTables(): Promise<string[]> {
  * Turns a server that is set up as in production into a cluster, as docs/scaling.md says, and distributes its database.
  * `url` is for the owner.
  */
-export async function startDistributedCluster(): Promise<CitusCluster> {
-  const cluster = await startCitusCluster({ prepare: setUpAsInProduction, roles });
+export async function startDistributedCluster(
+  options?: Pick<CitusOptions, 'workerConnectionsMax'>,
+): Promise<CitusCluster> {
+  const cluster = await startCitusCluster({ ...options, prepare: setUpAsInProduction, roles });
   try {
     await runQuery(cluster.coordinator.url, await readRoles());
     const url = urlAs(cluster.url, 'order_gateway_owner');

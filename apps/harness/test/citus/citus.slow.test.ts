@@ -1,16 +1,20 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { missingCitus } from '@order-gateway/dev-postgres/testing/citus';
+import { workerConnectionsMax } from '@order-gateway/postgres/connections';
+import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { mustSkip } from '../../../../tools/skip-if-missing.ts';
 import { temporaryFolder } from '../../../../tools/test-resources.ts';
-import { auditWhenDelivered } from '../../src/audit/audit.ts';
+import { auditErrors, auditWhenDelivered, formatAudit } from '../../src/audit/audit.ts';
 import type { OwnGateway } from '../../src/gateway/own-gateway.ts';
 import { openSender } from '../../src/load/calls/sender.ts';
 import { constantRate, loadProfile, parseProfile } from '../../src/load/profile/profile.ts';
 import { readEnvironment, reportOf } from '../../src/load/report/report.ts';
 import { runLoad } from '../../src/load/run/run-load.ts';
 import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
-import { medianOf, startComparedGateways } from './compared-gateways.ts';
+import { medianOf, startComparedGateways, startGatewayOn } from './compared-gateways.ts';
 import { type Milliseconds, measuredOperations, operationMeter } from './measure-operations.ts';
 
 const { signal } = new AbortController();
@@ -83,6 +87,59 @@ describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
           .toEqual([]);
       }
     });
+  },
+);
+
+const connectionsMax = 100;
+const minutes = 10;
+
+test.skipIf(mustSkip('three gateways on Citus', missingCitus()))(
+  `three gateways have no failed call in ${minutes} minutes on workers that accept ${connectionsMax} connections`,
+  async () => {
+    const cluster = await startDistributedCluster({ workerConnectionsMax: connectionsMax });
+    onTestFinished(cluster.close);
+    const gateway = await startGatewayOn(cluster.url, 16);
+    const gateways = [gateway, await gateway.startAnother(), await gateway.startAnother()];
+    const receiver = await startWebhookReceiver();
+    onTestFinished(receiver.close);
+    await gateway.sendWebhooks(16, receiver);
+    const [credentials, checkout] = [gateway.credentials.slice(0, 16), gateway.credentials.at(-1)];
+    const profile = { ...loadProfile('lifecycle'), merchants: 16, phases: constantRate(10, minutes * 60) };
+    const running = gateways.map(async (one, index) => {
+      const run = (changed: Partial<typeof profile>, seed: number, journalFile?: string) => {
+        const settings = { ...profile, ...changed, profile: 'lifecycle', seed };
+        const sender = openSender(one, settings.connections, gateway.databaseUrl);
+        return runLoad({ settings, sender, credentials, checkout, journalFile }, signal);
+      };
+      // The first run compiles the code and opens connections.
+      await run({ phases: constantRate(10, 20) }, gateways.length + index);
+      const journalFile = join(await temporaryFolder(), 'journal.ndjson');
+      const { recorder } = await run({}, index, journalFile);
+      return { recorder, audit: await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver) };
+    });
+    let isRunning = true;
+    const ended = Promise.all(running).finally(() => {
+      isRunning = false;
+    });
+    const used: number[] = [];
+    while (isRunning) {
+      for (const { url } of cluster.workers) {
+        const [row] = await runQuery(
+          url,
+          "select count(*)::int - 1 as others from pg_stat_activity where backend_type = 'client backend'",
+        );
+        used.push(Number(row?.others));
+      }
+      await sleep(1_000);
+    }
+    const runs = await ended;
+    const outcomes = runs.map(({ recorder }) => Object.fromEntries(recorder.outcomes));
+    process.stdout.write(`${JSON.stringify({ connections: Math.max(...used), outcomes })}\n`);
+    for (const { recorder, audit } of runs) {
+      expect.soft([recorder.errors, recorder.dropped, auditErrors(audit)], formatAudit(audit)).toEqual([0, 0, 0]);
+      expect(audit.acknowledged).toBeGreaterThan(0);
+    }
+    expect(Math.max(...used)).toBeLessThanOrEqual(gateways.length * workerConnectionsMax);
   },
 );
 

@@ -7,6 +7,6 @@ export {
 } from './client.ts';
 export { parseConnectionUrl } from './connection-url.ts';
 export { ConnectionLost, isDuplicate, redact } from './errors.ts';
-export { awaitRecovery, inspectServer } from './inspect-server.ts';
+export { awaitRecovery, inspectServer, workerConnectionsMax } from './inspect-server.ts';
 export * from './server-probe.ts';
 export { openWriteCheck, type WriteCheckResult } from './write-check.ts';

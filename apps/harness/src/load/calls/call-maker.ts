@@ -74,7 +74,10 @@ const successes = {
   GetOrder: ['ok'],
   RecordPayment: ['ok', 'replayed', 'order_already_paid', 'order_cancelled'],
   CancelOrder: ['ok', 'replayed', 'payment_in_progress', 'order_already_paid', 'order_expired'],
-  StartPayment: ['ok', 'payment_in_progress', 'order_already_paid', 'order_cancelled', 'order_expired'],
+  StartPayment: [
+    ...(['ok', 'payment_in_progress', 'payment_attempt_ended'] as const),
+    ...(['order_already_paid', 'order_cancelled', 'order_expired'] as const),
+  ],
   EndPayment: ['ok', 'replayed'],
   ListOrders: ['ok'],
   CreateRefund: ['created', 'replayed', 'order_not_paid', 'refund_exceeds_payment', 'refund_id_conflict'],
