@@ -36,6 +36,9 @@ export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_exp
 /** One of {@link refusalCodes}. */
 export type RefusalCode = (typeof refusalCodes)[number];
 
+/** The number of its latest refused payments that each read of an order shows, if it has that many. */
+export const refusedPaymentsShown = 20;
+
 /** A payment that was reported for an order but did not pay it. */
 export interface RefusedPayment extends OrderPayment {
   readonly amount: AmountHundredths;
@@ -129,7 +132,7 @@ export interface Order {
   readonly endedAttempts: readonly PaymentAttempt[];
   /** The payment; `null` unless the order is `PAID`. */
   readonly payment: OrderPayment | null;
-  /** The latest refused payments, oldest first: all of them, or at least 20. */
+  /** The latest refused payments, oldest first: all of them, or at least {@link refusedPaymentsShown}. */
   readonly refusedPayments: readonly RefusedPayment[];
   /** The refunds and disputes of the order's payment and of its refused payments. */
   readonly reversals: Reversals;

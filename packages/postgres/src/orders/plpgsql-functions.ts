@@ -1,4 +1,4 @@
-import { transitions } from '@order-gateway/domain/orders';
+import { refusedPaymentsShown, transitions } from '@order-gateway/domain/orders';
 import { and, eq, getTableName, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
@@ -17,9 +17,6 @@ import {
   webhookEndpoints,
 } from '../schema.ts';
 import { conflictTarget, newRow } from './order-rows.ts';
-
-/** The maximum number of refused payments that a read of an order shows. */
-const refusedPaymentsMax = 20;
 
 /** The current time of the database, truncated to milliseconds, because the columns would round it, possibly up. */
 export const nowInMs = sql`date_trunc('milliseconds', now())`;
@@ -237,7 +234,7 @@ export const refusePayment = changeFunction(
     const columns = ['checkout_id', 'payment_id', 'amount', 'currency', 'paid_at', 'code'];
     const members = columns.map((column) => sql`'${sql.raw(column)}', ${value(column)}`);
     const { refusedPayments: stored } = orders;
-    const kept = sql`case when jsonb_array_length(${stored}) < ${refusedPaymentsMax} then ${stored} else coalesce(${stored} - 0, '[]') end`;
+    const kept = sql`case when jsonb_array_length(${stored}) < ${refusedPaymentsShown} then ${stored} else coalesce(${stored} - 0, '[]') end`;
     const object = sql`jsonb_build_object(${sql.join([...members, sql`'refused_at', ${changedAt}`], sql`, `)})`;
     const update = db
       .update(orders)

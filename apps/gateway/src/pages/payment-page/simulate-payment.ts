@@ -7,6 +7,7 @@ import {
   expiryOf,
   type LinkedOrder,
   type Order,
+  refusedPaymentsShown,
   startFailure,
 } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -77,8 +78,10 @@ function payTooLate(deps: SimulationDeps, order: Order): Result<Decision, Failur
   // Anyone who has the link can send the form, so an order gets at most one simulated refused payment. The id of the
   // payment is always the same, so that the store rejects a second one that arrives at the same time.
   const paymentId = `test_${hash('sha256', order.orderToken).slice(0, 24)}`;
-  // A read shows at least the latest 20 refused payments. With so many, the simulated one may be older than those.
-  const earlier = order.refusedPayments.find(({ checkoutId }) => checkoutId === null) ?? order.refusedPayments[19];
+  // With as many refused payments as a read shows, the simulated one may be older than those.
+  const earlier =
+    order.refusedPayments.find(({ checkoutId }) => checkoutId === null) ??
+    order.refusedPayments[refusedPaymentsShown - 1];
   if (earlier !== undefined) return failed({ kind: earlier.code });
   // The expiry of an expired order may lie ahead of the gateway's clock, but not that of the database.
   const earliestMs = order.orderStatus === 'EXPIRED' ? (expiryOf(order) ?? 0) : 0;
