@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { calls } from '../src/store/schema.ts';
 import type { Attempt, Store } from '../src/store/store.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -13,9 +13,7 @@ afterAll(() => close());
 
 /** Stores an attempt. Returns the function that prepares a call with an amount. */
 async function storeAttempt(orderToken: string) {
-  const order = { merchantId: 'app_live_1', orderId: 'o', orderToken, serviceOrderId: 1, amountHundredths: 1n };
-  const payment = { provider: 'stripe', connectionId: 'con_1', method: 'card', currency: 'EUR', locale: 'en' };
-  const attempt = (await store.start({ ...order, ...payment, sessionEndsAt: new Date() })) as Attempt;
+  const attempt = (await store.start({ ...startedAttempt, orderToken })) as Attempt;
   return { attempt, prepare: (amount: number) => store.prepareCall(attempt, 'refund r-1', { amount }) };
 }
 

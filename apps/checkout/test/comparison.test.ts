@@ -8,7 +8,7 @@ import { OrderStatus } from '../src/gateway/gateway.ts';
 import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
 import { attempts, connections } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -22,15 +22,8 @@ const captured: Seen = { is: 'captured', ...payment };
 
 /** Stores a payment in a state that was reached an hour ago. Returns the attempt's id. */
 async function storePayment(connectionId: string, state: 'RECORDED' | 'REFUNDED'): Promise<string> {
-  const order = {
-    merchantId: 'app_live_1',
-    orderId: 'o',
-    serviceOrderId: 1,
-    amountHundredths: 1_000n,
-    currency: 'EUR',
-  };
-  const at = { orderToken: `token of ${connectionId}`, provider: 'listed', connectionId, method: 'card', locale: 'en' };
-  const { attemptId = '' } = (await store.start({ ...order, ...at, sessionEndsAt: new Date() })) ?? {};
+  const order = { orderToken: `token of ${connectionId}`, provider: 'listed', connectionId };
+  const { attemptId = '' } = (await store.start({ ...startedAttempt, ...order })) ?? {};
   const paid = { ...payment, paidHundredths: payment.amount, paidCurrency: payment.currency };
   await store.run((db) =>
     db

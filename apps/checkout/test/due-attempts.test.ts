@@ -4,7 +4,7 @@ import type { AdvanceDeps } from '../src/attempts/advance.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
 import { attempts } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -16,9 +16,7 @@ beforeEach(() => store.run((db) => db.delete(attempts)));
 
 /** Stores an attempt that has been due for some seconds. */
 async function storeDue(orderToken: string, connectionId: string, seconds: number): Promise<void> {
-  const order = { merchantId: 'app_live_1', orderId: 'o', orderToken, serviceOrderId: 1, amountHundredths: 1n };
-  const payment = { provider: 'stripe', connectionId, method: 'card', currency: 'EUR', locale: 'en' };
-  await store.start({ ...order, ...payment, sessionEndsAt: new Date() });
+  await store.start({ ...startedAttempt, orderToken, connectionId });
   await store.run((db) =>
     db
       .update(attempts)

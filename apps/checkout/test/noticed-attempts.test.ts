@@ -2,22 +2,17 @@ import { sql } from 'drizzle-orm';
 import { expect, onTestFinished, test } from 'vitest';
 import { isNoticed } from '../src/store/attempts.ts';
 import { attempts } from '../src/store/schema.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
 test('a notice reads only the attempts that it is about, however many a connection has', async () => {
   const { store, close } = await openTestStore();
   onTestFinished(close);
-  const order = {
-    merchantId: 'app_live_1',
-    orderId: 'o',
-    serviceOrderId: 1,
-    amountHundredths: 1_000n,
-    currency: 'EUR',
-  };
-  const at = { provider: 'listed', connectionId: 'con_1', method: 'card', locale: 'en', sessionEndsAt: new Date() };
   const stored = Array.from({ length: 2_000 }, (_, number) => ({
-    ...{ ...order, ...at, attemptId: `att_${number}`, orderToken: `token_${number}` },
-    ...{ sessionId: `ses_${number}`, paymentId: `pay_${number}` },
+    ...startedAttempt,
+    attemptId: `att_${number}`,
+    orderToken: `token_${number}`,
+    sessionId: `ses_${number}`,
+    paymentId: `pay_${number}`,
   }));
   await store.run((db) => db.insert(attempts).values(stored));
   await store.run((db) => db.execute(sql`analyze ${attempts}`));
