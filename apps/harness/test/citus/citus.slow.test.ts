@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { missingCitus } from '@order-gateway/dev-postgres/testing/citus';
+import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import { workerConnectionsMax } from '@order-gateway/postgres/connections';
 import { startDistributedCluster } from '@order-gateway/postgres/testing/distributed-database';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
@@ -13,7 +14,7 @@ import { openSender } from '../../src/load/calls/sender.ts';
 import { constantRate, loadProfile, parseProfile } from '../../src/load/profile/profile.ts';
 import { readEnvironment, reportOf } from '../../src/load/report/report.ts';
 import { runLoad } from '../../src/load/run/run-load.ts';
-import { startWebhookReceiver } from '../../src/webhooks/receiver.ts';
+import { startWebhookReceiver, type WebhookReceiver } from '../../src/webhooks/receiver.ts';
 import { medianOf, startComparedGateways, startGatewayOn } from './compared-gateways.ts';
 import { type Milliseconds, measuredOperations, operationMeter } from './measure-operations.ts';
 
@@ -75,7 +76,13 @@ describe.skipIf(mustSkip('Citus compared with one server', missingCitus()))(
     test('both meet the thresholds of the profile lifecycle at 300 calls/s', async () => {
       const gateways = await startComparedGateways(5);
       for (const name of ['plain', 'citus'] as const) {
-        const { latency, rate_done, dropped_rate, outcomes, verdict } = await runLifecycle(gateways[name]);
+        const { httpUrl: target, databaseUrl } = gateways[name];
+        const receiver = await receiveWebhooks(gateways[name], 5);
+        const load = { merchants: 5, seed: 1, rate: 300, seconds: 30, receiver };
+        const { settings, outcome, audit } = await runLifecycle(gateways[name], load);
+        const environment = await readEnvironment(target, databaseUrl);
+        const report = reportOf(outcome, { settings, target, environment, audit });
+        const { latency, rate_done, dropped_rate, outcomes, verdict } = report;
         process.stdout.write(
           `${JSON.stringify({ name, p50: latency.p50, p99: latency.p99, rate_done, dropped_rate, outcomes })}\n`,
         );
@@ -100,23 +107,9 @@ test.skipIf(mustSkip('three gateways on Citus', missingCitus()))(
     onTestFinished(cluster.close);
     const gateway = await startGatewayOn(cluster.url, 16);
     const gateways = [gateway, await gateway.startAnother(), await gateway.startAnother()];
-    const receiver = await startWebhookReceiver();
-    onTestFinished(receiver.close);
-    await gateway.sendWebhooks(16, receiver);
-    const [credentials, checkout] = [gateway.credentials.slice(0, 16), gateway.credentials.at(-1)];
-    const profile = { ...loadProfile('lifecycle'), merchants: 16, phases: constantRate(10, minutes * 60) };
-    const running = gateways.map(async (one, index) => {
-      const run = (changed: Partial<typeof profile>, seed: number, journalFile?: string) => {
-        const settings = { ...profile, ...changed, profile: 'lifecycle', seed };
-        const sender = openSender(one, settings.connections, gateway.databaseUrl);
-        return runLoad({ settings, sender, credentials, checkout, journalFile }, signal);
-      };
-      // The first run compiles the code and opens connections.
-      await run({ phases: constantRate(10, 20) }, gateways.length + index);
-      const journalFile = join(await temporaryFolder(), 'journal.ndjson');
-      const { recorder } = await run({}, index, journalFile);
-      return { recorder, audit: await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver) };
-    });
+    const receiver = await receiveWebhooks(gateway, 16);
+    const load = { merchants: 16, rate: 10, seconds: minutes * 60, receiver };
+    const running = gateways.map((target, seed) => runLifecycle(gateway, { ...load, seed }, target));
     let isRunning = true;
     const ended = Promise.all(running).finally(() => {
       isRunning = false;
@@ -133,32 +126,52 @@ test.skipIf(mustSkip('three gateways on Citus', missingCitus()))(
       await sleep(1_000);
     }
     const runs = await ended;
-    const outcomes = runs.map(({ recorder }) => Object.fromEntries(recorder.outcomes));
+    const outcomes = runs.map(({ outcome }) => Object.fromEntries(outcome.recorder.outcomes));
     process.stdout.write(`${JSON.stringify({ connections: Math.max(...used), outcomes })}\n`);
-    for (const { recorder, audit } of runs) {
-      expect.soft([recorder.errors, recorder.dropped, auditErrors(audit)], formatAudit(audit)).toEqual([0, 0, 0]);
+    for (const { outcome, audit } of runs) {
+      const { errors, dropped } = outcome.recorder;
+      expect.soft([errors, dropped, auditErrors(audit)], formatAudit(audit)).toEqual([0, 0, 0]);
       expect(audit.acknowledged).toBeGreaterThan(0);
     }
     expect(Math.max(...used)).toBeLessThanOrEqual(gateways.length * workerConnectionsMax);
   },
 );
 
-async function runLifecycle(gateway: OwnGateway) {
+/** Starts a receiver of the webhooks of a gateway's first merchants. */
+async function receiveWebhooks(gateway: OwnGateway, merchants: number): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver();
   onTestFinished(receiver.close);
-  const { merchants, ...profile } = loadProfile('lifecycle');
   await gateway.sendWebhooks(merchants, receiver);
+  return receiver;
+}
+
+interface LifecycleRun {
+  readonly merchants: number;
+  readonly seed: number;
+  readonly rate: number;
+  readonly seconds: number;
+  readonly receiver: WebhookReceiver;
+}
+
+/**
+ * Sends calls of the profile `lifecycle`, and audits them. `target` is the gateway or another one on its database; only
+ * `gateway` has the credentials.
+ */
+async function runLifecycle(
+  gateway: OwnGateway,
+  { merchants, seed, rate, seconds, receiver }: LifecycleRun,
+  target: GatewayAddresses = gateway,
+) {
   const [credentials, checkout] = [gateway.credentials.slice(0, merchants), gateway.credentials.at(-1)];
   const journalFile = join(await temporaryFolder(), 'journal.ndjson');
-  const settings = { ...profile, merchants, phases: constantRate(300, 30), profile: 'lifecycle', seed: 1 };
+  const phases = constantRate(rate, seconds);
+  const settings = { ...loadProfile('lifecycle'), merchants, phases, profile: 'lifecycle', seed };
   const run = (changed: Partial<typeof settings>, journalFile?: string) => {
-    const sender = openSender(gateway, settings.connections, gateway.databaseUrl);
+    const sender = openSender(target, settings.connections, gateway.databaseUrl);
     return runLoad({ settings: { ...settings, ...changed }, sender, credentials, checkout, journalFile }, signal);
   };
   // The first run compiles the code and opens connections.
-  await run({ phases: constantRate(300, 10), seed: 0 });
+  await run({ phases: constantRate(rate, 10), seed: seed + 100 });
   const outcome = await run({}, journalFile);
-  const audit = await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver);
-  const environment = await readEnvironment(gateway.httpUrl, gateway.databaseUrl);
-  return reportOf(outcome, { settings, target: gateway.httpUrl, environment, audit });
+  return { settings, outcome, audit: await auditWhenDelivered(journalFile, gateway.databaseUrl, receiver) };
 }
