@@ -62,7 +62,7 @@ export async function* comparePayments(
     if (signal?.aborted) return;
     const { attemptId, orderId, paymentId } = attempt;
     const order = await gateway.resolve(attempt.orderToken);
-    // Reading a long list takes minutes, so it lacks the payments that customers made meanwhile.
+    // Reading a long list takes minutes, so it lacks the payments that customers made in that time.
     const isMissing =
       !known.has(attemptId) && (await unlessProviderRefuses(provider.look(account, attempt))).value === undefined;
     const difference = isMissing

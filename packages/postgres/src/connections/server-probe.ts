@@ -22,7 +22,7 @@ type ProbeResult = { readonly server: string; readonly stuck: readonly string[] 
 /**
  * Opens new connections to find out whether the server of a silent session still exists. All clients of a process share
  * the probe. If several ask about one address at the same time, it opens one connection. A server that opens no session
- * in time is only busy if it responds to any other session of the process meanwhile. `patience` multiplies the time
+ * in time is only busy if it responds to any other session of the process in that time. `patience` multiplies the time
  * limit of a probe.
  */
 export function createServerProbe(url: string, patience = 1): ServerProbe {
