@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { type CsvError, parse } from 'csv-parse';
 import { compact } from '../providers/transfer/mod97.ts';
-import { amountOf, createCreditOf, dateOf } from './credit.ts';
+import { createCreditOf, dateOf } from './credit.ts';
 import { type Credit, type Statement, StatementError } from './statement.ts';
 
 const requiredColumns = ['account', 'date', 'amount', 'currency', 'text'];
@@ -24,7 +24,7 @@ export async function* readCsv(chunks: AsyncIterable<string>): AsyncGenerator<St
     line += 1;
     const field = (name: string) => (row[name] ?? '').trim();
     const amount = field('amount');
-    if (amountOf(amount.replace(/^-/, '')) === undefined) throw fail('The amount must be a number such as 12.34.');
+    if (!/^-?\d+(\.\d+)?$/.test(amount)) throw fail('The amount must be a number such as 12.34.');
     if (dateOf(field('date')) !== field('date')) throw fail('The date must be in the form YYYY-MM-DD.');
     const isFirst = account === undefined;
     account ??= compact(field('account'));

@@ -271,6 +271,11 @@ test('credits of a CSV file are read', async () => {
   ]);
 });
 
+test('a booking of nothing does not keep the others of a CSV file from being read', async () => {
+  const rows = [`${testIban},2027-01-31,0.00,EUR,,Notice,`, `${testIban},2027-01-31,7,EUR,,,`];
+  expect((await read(csv(...rows))).slice(1)).toMatchObject([{ problem: 'unclear_amount' }, { amount: 700n }]);
+});
+
 test.each([
   ['a grouped amount', `${testIban},2027-01-31,"1,000.00",EUR,,,`, 'Row 2: The amount'],
   ['another date', `${testIban},31.01.2027,1.00,EUR,,,`, 'Row 2: The date'],
