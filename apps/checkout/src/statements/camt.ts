@@ -180,29 +180,32 @@ interface Entry {
   readonly creditOf: ReturnType<typeof createCreditOf>;
 }
 
+/** Whether an entry or a transaction gives money back. */
+const isReversal = (fields: Fields) =>
+  isTrue(fields.first('RvslInd')) ||
+  fields.has(returnElement) ||
+  returnCodes.includes(fields.first('BkTxCd/Domn/Fmly/SubFmlyCd'));
+
 /**
  * Returns the credits of an entry: one for each transaction of a batch whose transactions add up to the entry,
  * otherwise one for the entry. A reversal is returned regardless of its direction, because it may take a payment back.
  */
 function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] {
-  const isReversal =
-    isTrue(entry.first('RvslInd')) ||
-    [entry, ...transactions].some(
-      (fields) => fields.has(returnElement) || returnCodes.includes(fields.first('BkTxCd/Domn/Fmly/SubFmlyCd')),
-    );
-  if (entry.first('Sts/Cd', 'Sts') !== 'BOOK') return [];
-  if (entry.get('CdtDbtInd') !== 'CRDT' && !isReversal) return [];
+  const hasReversal = [entry, ...transactions].some(isReversal);
+  const isCredit = entry.get('CdtDbtInd') === 'CRDT';
+  if (entry.first('Sts/Cd', 'Sts') !== 'BOOK' || (!isCredit && !hasReversal)) return [];
   const total = entry.amount('Amt');
   const entryReference = entry.first('AcctSvcrRef');
   const isBatch = transactions.length > 1;
   const count = entry.all('NtryDtls/Btch/NbOfTxs').reduce((sum, number) => sum + Number(number), 0);
   const isComplete = (count || 1) <= Math.max(transactions.length, 1) && (!isBatch || addUp(transactions, total));
-  const problem: BookingProblem | undefined = isReversal
+  const isSplit = isComplete && isCredit && !isReversal(entry) && transactions.length > 0;
+  const wholeProblem: BookingProblem | undefined = hasReversal
     ? 'reversal'
     : isComplete
       ? undefined
       : 'batch_without_details';
-  const parts = problem === undefined && transactions.length > 0 ? transactions : [transactions[0] ?? new Fields()];
+  const parts = isSplit ? transactions : [transactions[0] ?? new Fields()];
   const ownReferences = parts.map((fields) => fields.first('Refs/AcctSvcrRef')).filter((text) => !isNoReference(text));
   // A reference that several transactions of a batch have identifies none of them.
   const areOwn = new Set(ownReferences).size === ownReferences.length;
@@ -214,7 +217,7 @@ function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] 
       account,
       reference,
       // The amount of a single transaction may be in the payer's currency. The bank booked the entry's.
-      ...(isBatch && problem === undefined ? fields.amount('Amt', 'AmtDtls/TxAmt/Amt') : total),
+      ...(isBatch && isSplit ? fields.amount('Amt', 'AmtDtls/TxAmt/Amt') : total),
       date: entry.first('BookgDt/Dt', 'BookgDt/DtTm', 'ValDt/Dt', 'ValDt/DtTm'),
       acceptedAt: fields.first('RltdDts/AccptncDtTm'),
       payerName: fields.first('RltdPties/Dbtr/Pty/Nm', 'RltdPties/Dbtr/Nm'),
@@ -227,7 +230,7 @@ function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] 
         fields.first('AddtlTxInf'),
         isBatch ? '' : entry.first('AddtlNtryInf'),
       ].filter(Boolean),
-      problem,
+      problem: isSplit ? (isReversal(fields) ? 'reversal' : undefined) : wholeProblem,
     });
   });
 }

@@ -151,6 +151,19 @@ test('the transactions of a batch are single payments', async () => {
   ]);
 });
 
+test('a returned transfer in a batch is for a person to look at, and the other transactions are single payments', async () => {
+  const extra = (more: string) => ({ extra: `${amountXml('5.00').extra}${more}` });
+  const transactions = [transaction(reference, extra('')), transaction('', extra('<RtrInf/>'))];
+  const parts = [
+    { amount: 500n, references: [reference], problem: undefined },
+    { amount: 500n, problem: 'reversal' },
+  ];
+  expect(await readEntries({ batch: batchOf(2), transactions })).toMatchObject(parts);
+  expect(await readEntries({ batch: batchOf(3), transactions })).toMatchObject([
+    { amount: 1000n, problem: 'reversal' },
+  ]);
+});
+
 test.each([
   ['with', 'B1', [`${testIban}/B1/1`, `${testIban}/B1/2`]],
   ['without', undefined, [expect.stringMatching(/-1$/), expect.stringMatching(/-2$/)]],
