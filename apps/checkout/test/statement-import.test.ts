@@ -78,15 +78,21 @@ async function createOrder(amount = 10): Promise<string> {
   return reference;
 }
 
-/** Imports a file. Returns the state and the reason of each credit, and the missing statements. */
-async function importContent(content: string, { isDryRun = false } = {}): Promise<unknown[]> {
-  const path = join(folder, 'statement.xml');
-  await writeFile(path, content);
-  const items = await Array.fromAsync(openImport({ store, gateway }).importFile(path, isDryRun));
-  return items.map((item) =>
-    item.is === 'statement' ? `missing before ${item.number}` : [item.state, item.reason].filter(Boolean).join(' '),
-  );
+/** Imports files. Returns the state and the reason of each credit, and the missing statements. */
+async function importFiles(contents: readonly string[], { isDryRun = false } = {}): Promise<unknown[]> {
+  const statements = openImport({ store, gateway });
+  const results: unknown[] = [];
+  for (const [index, content] of contents.entries()) {
+    const path = join(folder, `statement${index}.xml`);
+    await writeFile(path, content);
+    for await (const { state, reason } of statements.importFile(path, isDryRun))
+      results.push([state, reason].filter(Boolean).join(' '));
+  }
+  return [...results, ...(await statements.withGapBefore()).map(({ number: of }) => `missing before ${of}`)];
 }
+
+const importContent = (content: string, options: { readonly isDryRun?: boolean } = {}) =>
+  importFiles([content], options);
 
 const importEntries = (
   entries: readonly TestEntry[],
@@ -337,16 +343,34 @@ test('a dry run shows what would be recorded, and stores nothing', async () => {
   ]);
 });
 
+/** Returns a statement without credits that was written in February. */
+const numbered = (of: number, day: string) =>
+  statementXml([], { account, number: of }).replace('2027-02-01', `2027-02-${day}`);
+
 test('a missing statement is reported until it has been read', async () => {
-  const importNumber = async (of: number, day: string) => {
-    const content = statementXml([], { account, number: of }).replace('2027-02-01', `2027-02-${day}`);
-    return importContent(content);
-  };
-  expect(await importNumber(7, '01')).toEqual([]);
-  expect(await importNumber(8, '02')).toEqual([]);
-  expect(await importNumber(10, '04')).toEqual(['missing before 10']);
-  expect(await importNumber(9, '03')).toEqual([]);
-  expect(await importNumber(10, '04')).toEqual([]);
+  expect(await importContent(numbered(7, '01'))).toEqual([]);
+  expect(await importContent(numbered(8, '02'))).toEqual([]);
+  expect(await importContent(numbered(10, '04'))).toEqual(['missing before 10']);
+  expect(await importContent(numbered(9, '03'))).toEqual([]);
+  expect(await importContent(numbered(10, '04'))).toEqual([]);
+});
+
+test.each([true, false])(
+  'no statement is missing that another file has, in any order (dry run: %s)',
+  async (isDryRun) => {
+    await importContent(numbered(7, '01'));
+    expect(await importFiles([numbered(9, '03'), numbered(8, '02')], { isDryRun })).toEqual([]);
+    expect(await importFiles([numbered(12, '06'), numbered(9, '03'), numbered(8, '02')], { isDryRun })).toEqual([
+      'missing before 12',
+    ]);
+  },
+);
+
+test('a dry run shows that only one of several transfers pays an order', async () => {
+  const reference = await createOrder();
+  const transactions = [transaction(reference), transaction(reference, { payer: 'Max Mustermann' })];
+  const entries = transactions.map((text) => ({ transactions: [text] }));
+  expect(await importEntries(entries, { isDryRun: true })).toEqual(['MATCHED', 'LISTED already_paid']);
 });
 
 test('a person assigns a listed entry to an order of the same merchant, once, and the log says who', async () => {
@@ -354,9 +378,9 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   const orderToken = `token${number}`;
   expect(await importEntries([payBy('Thanks', { reference: 'B1' })])).toEqual(['LISTED no_reference']);
   const statements = openImport({ store, gateway });
-  const path = join(folder, 'statement.xml');
+  const path = join(folder, 'statement0.xml');
   const [listed] = await Array.fromAsync(statements.importFile(path, false));
-  const creditId = listed?.is === 'outcome' ? Number(listed.creditId) : 0;
+  const creditId = Number(listed?.creditId);
   orders.set('foreign', { ...orders.get(orderToken), merchantId: 'app_live_other' });
   expect(await statements.assign(creditId, 'foreign', 'tester')).toMatchObject({ reason: 'unknown_order' });
   expect(await statements.assign(creditId, orderToken, 'tester')).toMatchObject({ state: 'RECORDED' });

@@ -28,15 +28,10 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
         const columns = { STATE: 8, ENTRY: 8, DATE: 10, AMOUNT: 16, ORDER: 20, REASON: 20, PAYER: 0 };
         const { printRow, end } = startList(columns, json, print);
         const rejected: string[] = [];
-        const missing: string[] = [];
         for (const file of files)
           try {
-            for await (const item of statements.importFile(file, dryRun)) {
-              if (item.is === 'statement') {
-                missing.push(`Statement ${Number(item.number) - 1} of the account ${item.account} is missing.`);
-                continue;
-              }
-              const { credit, creditId, state, reason = '', orderId = '' } = item;
+            for await (const outcome of statements.importFile(file, dryRun)) {
+              const { credit, creditId, state, reason = '', orderId = '' } = outcome;
               const amount = credit.amount === undefined ? '' : `${formatAmount(credit.amount)} ${credit.currency}`;
               const entry = `${creditId ?? ''}`;
               const fields = { file, state, entry, date: credit.date, amount, orderId, reason, payer: credit.payer };
@@ -47,6 +42,9 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
             rejected.push(`${file}: ${error.message} No part of this file was used.`);
           }
         end('The files contain no credits.');
+        const missing = (await statements.withGapBefore()).map(
+          ({ account, number }) => `Statement ${Number(number) - 1} of the account ${account} is missing.`,
+        );
         if (rejected.length + missing.length > 0) throw new StartError([...rejected, ...missing].join('\n'));
       }),
     );

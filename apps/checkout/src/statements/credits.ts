@@ -139,25 +139,23 @@ function statementsOf({ run, first }: Pick<Store, 'run' | 'first'>) {
           .onConflictDoNothing(),
       ),
 
-    /** Whether the statement before this one was never read, although an earlier one was. */
-    isGap: async ({ account, kind, number, writtenOn }: Statement): Promise<boolean> => {
-      if (number === undefined || number <= 1 || writtenOn === undefined) return false;
-      const row = await first((db) =>
-        db
-          .select({
-            earlier: sql<number>`count(*) filter (where ${statements.writtenOn} < ${writtenOn})`.mapWith(Number),
-            previous: sql<number>`count(*) filter (where ${statements.number} = ${number - 1})`.mapWith(Number),
-          })
-          .from(statements)
-          .where(
-            and(
-              eq(statements.account, account),
-              eq(statements.kind, kind),
-              sql`abs(${statements.writtenOn} - ${writtenOn}::date) < ${numberDays}`,
-            ),
-          ),
-      );
-      return row !== undefined && row.earlier > 0 && row.previous === 0;
+    /** Returns those of these statements before which one was never read, although an earlier one was. */
+    withGapBefore: async (read: readonly Statement[]): Promise<readonly Statement[]> => {
+      const accounts = [...new Set(read.map(({ account }) => account))];
+      const stored = await run((db) => db.select().from(statements).where(inArray(statements.account, accounts)));
+      // A dry run stores none.
+      const known = [...stored, ...read];
+      return read.filter(({ account, kind, number, writtenOn }) => {
+        if (number === undefined || number <= 1 || writtenOn === undefined) return false;
+        const near = known.filter(
+          (other) =>
+            other.account === account &&
+            other.kind === kind &&
+            Math.abs(Date.parse(other.writtenOn ?? '') - Date.parse(writtenOn)) < numberDays * 86_400_000,
+        );
+        const isFirst = near.every((other) => `${other.writtenOn}` >= writtenOn);
+        return !isFirst && near.every((other) => other.number !== number - 1);
+      });
     },
   };
 }

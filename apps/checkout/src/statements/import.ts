@@ -9,7 +9,6 @@ import { type Credit, type Statement, StatementError } from './statement.ts';
 
 /** The result of a credit: RECORDED, WAITING, OWED and LISTED as stored, KNOWN before, or MATCHED in a dry run. */
 export interface Outcome {
-  readonly is: 'outcome';
   readonly credit: Pick<Credit, 'amount' | 'currency' | 'date' | 'payer'>;
   /** The number of the stored credit. */
   readonly creditId?: number | undefined;
@@ -38,12 +37,14 @@ export function openImport(deps: ImportDeps) {
   const credits = openCredits(store);
   const transfers = openTransfers(store);
   const { report, reportAndStore, reportWaiting } = openReports(deps, credits);
+  const read: Statement[] = [];
+  /** The orders that a dry run would record as paid. */
+  const matched = new Set<string>();
 
   /** Finds the order of a credit and reports it. A known credit changes nothing, unless it was not reported. */
   async function take(credit: Credit, isDryRun: boolean): Promise<Outcome> {
     const { account, paymentId, amount, currency, payerDigest, acceptedAt, date: paidOn, problem } = credit;
-    if (problem !== undefined || amount === undefined)
-      return { is: 'outcome', credit, state: 'LISTED', reason: problem };
+    if (problem !== undefined || amount === undefined) return { credit, state: 'LISTED', reason: problem };
     const found = credit.references.length === 0 ? [] : await transfers.findTo(account, credit.references);
     const [transfer] = found;
     const reason =
@@ -63,7 +64,7 @@ export function openImport(deps: ImportDeps) {
     const dry = { ...fields, creditId: 0, orderToken: null, createdAt: new Date() };
     const stored = isDryRun ? ((await credits.findPayment(paymentId)) ?? dry) : await credits.add(fields);
     if (stored === undefined) throw new Error('a stored credit disappeared');
-    const outcome = { is: 'outcome', credit, creditId: stored.creditId || undefined } as const;
+    const outcome = { credit, creditId: stored.creditId || undefined };
     if (!isSameBooking(stored, fields))
       return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
     if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state)) return { ...outcome, state: 'KNOWN' };
@@ -73,17 +74,19 @@ export function openImport(deps: ImportDeps) {
       return { ...outcome, state: 'LISTED', reason: 'possible_duplicate' };
     }
     const { orderToken } = transfer;
-    return {
-      ...outcome,
-      ...(isDryRun ? await report(stored, orderToken, true) : await reportAndStore(stored, orderToken)),
-    };
+    if (!isDryRun) return { ...outcome, ...(await reportAndStore(stored, orderToken)) };
+    const expected = await report(stored, orderToken, true);
+    if (expected.state !== 'MATCHED') return { ...outcome, ...expected };
+    if (matched.has(orderToken)) return { ...outcome, state: 'LISTED', reason: 'already_paid' };
+    matched.add(orderToken);
+    return { ...outcome, ...expected };
   }
 
   /** Checks that a statement is one of a connected account, and of the kind that was read before. */
   async function check({ account, kind }: Statement): Promise<void> {
     if ((await transfers.merchantsOf(account)).length === 0)
       throw new StatementError(`No merchant has connected the account ${account}.`);
-    const known = (await credits.kindOf(account)) ?? kind;
+    const known = (await credits.kindOf(account)) ?? read.find((other) => other.account === account)?.kind ?? kind;
     if (known !== kind)
       throw new StatementError(
         `The account ${account} uses statements of the kind ${known}, not ${kind}. The other kind gives the same payment a different reference. To change the kind, disconnect the account and connect it again.`,
@@ -92,20 +95,23 @@ export function openImport(deps: ImportDeps) {
 
   return {
     /**
-     * Reads a file to its end, and then reports its credits. Yields the result of each, and the statements before which
-     * one is missing. Rejects with a {@link StatementError} before anything was reported.
+     * Reads a file to its end, and then reports its credits. Yields the result of each. Rejects with a
+     * {@link StatementError} before anything was reported.
      */
-    async *importFile(path: string, isDryRun: boolean): AsyncGenerator<Outcome | Statement> {
+    async *importFile(path: string, isDryRun: boolean): AsyncGenerator<Outcome> {
       await using file = await open(path).catch((error: unknown) => {
         throw new StatementError(`The file can't be opened: ${messageOf(error)}.`);
       });
-      const read: Statement[] = [];
-      for await (const item of readStatements(file)) if (item.is === 'statement') read.push(item);
-      for (const statement of read) await check(statement);
-      if (!isDryRun) for (const statement of read) await credits.addStatement(statement);
+      const found: Statement[] = [];
+      for await (const item of readStatements(file)) if (item.is === 'statement') found.push(item);
+      for (const statement of found) await check(statement);
+      read.push(...found);
+      if (!isDryRun) for (const statement of found) await credits.addStatement(statement);
       for await (const item of readStatements(file)) if (item.is === 'credit') yield await take(item, isDryRun);
-      for (const statement of read) if (await credits.isGap(statement)) yield statement;
     },
+
+    /** Returns the statements of all imported files before which one is missing. */
+    withGapBefore: () => credits.withGapBefore(read),
 
     /** Reports a listed credit for an order that a person chose, and stores who did. */
     async assign(creditId: number, orderToken: string, actor: string): Promise<Report> {
