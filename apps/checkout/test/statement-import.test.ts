@@ -373,6 +373,16 @@ test('a dry run shows that only one of several transfers pays an order', async (
   expect(await importEntries(entries, { isDryRun: true })).toEqual(['MATCHED', 'LISTED already_paid']);
 });
 
+test('an account that was connected again keeps the kind of a statement that is read again', async () => {
+  const csv = `account,date,amount,currency,text\n${account},2027-01-31,1,EUR,Rent\n`;
+  expect(await importContent(csv)).toEqual(['LISTED no_reference']);
+  const [connection] = await store.listConnections(merchantId);
+  await store.disconnect(connection?.connectionId ?? '', 'tester');
+  await connect();
+  expect(await importContent(csv)).toEqual(['LISTED no_reference']);
+  await expect(importEntries([])).rejects.toThrow('statements of the kind csv');
+});
+
 test('a person assigns a listed entry to an order of the same merchant, once, and the log says who', async () => {
   await createOrder();
   const orderToken = `token${number}`;

@@ -136,7 +136,10 @@ function statementsOf({ run, first }: Pick<Store, 'run' | 'first'>) {
         db
           .insert(statements)
           .values({ account, kind, number: number ?? null, writtenOn: writtenOn ?? null })
-          .onConflictDoNothing(),
+          .onConflictDoUpdate({
+            target: [statements.account, statements.kind, statements.number, statements.writtenOn],
+            set: { readAt: sql`now()` },
+          }),
       ),
 
     /** Returns those of these statements before which one was never read, although an earlier one was. */
