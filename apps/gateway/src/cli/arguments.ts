@@ -8,13 +8,13 @@ import { parseRate } from '../config.ts';
 import type { OpenAccounts } from './with-database.ts';
 
 const environmentHelp = `
-Environment: DATABASE_URL or DATA_DIR, as for the gateway (default: the embedded
-PostgreSQL in .data).
+Environment: the variables of the gateway, such as DATABASE_URL and SECRETS_KEY
+(default: those of the embedded PostgreSQL in .data).
 Exit codes: 0 success; 1 failure; 2 an argument is invalid, so that nothing was
 done.`;
 
 export const jsonHelp = 'print JSON, one object per line';
-export const clientIdHelp = "the merchant's client id, as `merchant list` shows it";
+export const clientIdHelp = 'the client id, as `merchant list` shows it';
 export const timeForm = 'an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z';
 
 /** Creates a program that prints its help after a wrong argument and exits with the code for usage errors. */

@@ -89,7 +89,7 @@ function addEndpointCommands({ run, print, add, addForEndpoint }: WebhookProgram
 
   add(
     'show',
-    'Shows all endpoints without their secrets. The secret of the first endpoint also signs return URLs.',
+    'Shows all endpoints without their secrets. The secret of the oldest enabled endpoint also signs return links.',
   ).action((clientId: string, { json }: Options) =>
     run(async (operator) => {
       const endpoints = await listEndpoints(operator, clientId);
