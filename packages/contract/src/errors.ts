@@ -94,7 +94,7 @@ export const errorCatalogue = {
     title: 'The payment_id is used by another payment',
     httpStatus: 409,
     grpcStatus: 'ALREADY_EXISTS',
-    when: 'You have already reported this payment_id for another order, or with another amount, currency or paid_at. Nothing was stored, and the first report remains valid. Correct your records before you refund anything.',
+    when: 'You have already reported this payment_id for another order, or with another amount, currency, paid_at or paid_on. Nothing was stored, and the first report remains valid. Correct your records before you refund anything.',
   },
   payment_in_progress: {
     title: 'A payment is in progress',
