@@ -3,7 +3,7 @@
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f packages/postgres/partition.sql
 --
--- Run it after the migrations, as the role that runs them, with the gateway stopped. Then run `pnpm migrate` again,
+-- Run it after the migrations, as the role that runs them, with the gateway stopped. Then run `migrate` again,
 -- which grants the privileges on the new tables. The script locks and copies both tables in one transaction, so it
 -- succeeds completely or changes nothing. Later migrations apply to the result unchanged. The webhook deliveries stay
 -- one table, because a claim finds them by ctid, which repeats in every partition.

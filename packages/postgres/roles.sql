@@ -1,7 +1,7 @@
 -- The roles of a production database. A superuser runs this once, connected to the database, before the first
 -- migration:
 --   psql --file packages/postgres/roles.sql postgres://...
--- Then give each role a way to log in, such as a password (passwords.sql). Each run of `pnpm migrate` as the owner
+-- Then give each role a way to log in, such as a password (passwords.sql). Each run of `migrate` as the owner
 -- gives the other two roles their privileges (grants.sql). The roles are:
 --   order_gateway_owner   migrates, and runs the operators' commands
 --   order_gateway         runs the gateway, with MIGRATE=off

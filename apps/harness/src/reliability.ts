@@ -64,7 +64,7 @@ const command = createCommand(
   .option('--percent <n>', 'inject this share of the faults', parseNumber, 100)
   .option('--fault <text>', 'only the faults with this text in their name')
   .option('--rounds <n>', 'the failovers for each topology and fault of a primary', parseNumber, 1)
-  .option('--topologies <names...>', 'the topologies of the failovers, which pnpm drill lists', ['direct'])
+  .option('--topologies <names...>', 'the topologies of the failovers, which `drill` lists', ['direct'])
   .option('--markdown <file>', 'write the report as Markdown')
   .option('--html <file>', 'write the report as a page')
   .addHelpText(

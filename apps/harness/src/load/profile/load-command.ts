@@ -80,7 +80,7 @@ export function loadCommand(): Command {
     .option('--metadata-share <n>', 'the share of orders with metadata, 0 to 1 (default: 0)', parseNumber)
     .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
     .option('--audit', 'compare every acknowledged order with the database at the end')
-    .option('--journal <file>', 'store the calls and responses for `pnpm audit-orders`')
+    .option('--journal <file>', 'store the calls and responses for `audit-orders`')
     .option('--json <file>', 'write the report as JSON, second by second')
     .option('--html <file>', 'write the report as a page with charts')
     .option('--compare <file...>', 'send nothing: show two reports of --json side by side');
