@@ -30,6 +30,17 @@ test('reads the amount of the outermost object if its key is escaped, and if nes
   expect(parsed.ok && parsed.value.order_amount).toEqual(new NumberText('2.50'));
 });
 
+test.each([
+  '{"order_amount":10.000000000000000001,"refund_amount":1}',
+  '{"refund_amount":1,"order_amount":10.000000000000000001}',
+  '{"a":{},"order_amount":10.000000000000000001,"refund_amount":1}',
+])('returns the digits of each amount, although no request needs both: %s', (text) => {
+  const parsed = readJsonBody(encode(text));
+  expect(parsed).toMatchObject({
+    value: { order_amount: new NumberText('10.000000000000000001'), refund_amount: new NumberText('1') },
+  });
+});
+
 test('leaves an amount that is not a number to the field rules', () => {
   expect(readJsonBody(encode('{"order_amount":"10.00"}'))).toEqual({ ok: true, value: { order_amount: '10.00' } });
 });

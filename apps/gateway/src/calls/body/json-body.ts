@@ -27,9 +27,9 @@ export function readJsonBody(bytes: Uint8Array): Result<Members, Failure> {
     return malformed(`The body is not valid JSON${positionOf(error)}.`);
   }
   if (!isObject(value)) return malformed('The body is not a JSON object.');
-  const { duplicateAt, amount } = scanFlat(text, value) ?? scan(text);
+  const { duplicateAt, amounts } = scanFlat(text, value) ?? scan(text);
   if (duplicateAt !== undefined) return malformed(`The body has a duplicate key at position ${duplicateAt}.`);
-  if (amount !== undefined) value[amount.key] = new NumberText(amount.digits);
+  for (const { key, digits } of amounts) value[key] = new NumberText(digits);
   return success(value);
 }
 
@@ -53,8 +53,8 @@ function positionOf(error: unknown): string {
 interface Findings {
   /** The position of the second of two equal keys of one object, in UTF-16 units from 0. */
   readonly duplicateAt?: number;
-  /** The digits of the number under one of {@link amountKeys} in the outermost object. No request has several. */
-  readonly amount?: Amount | undefined;
+  /** The digits of the numbers under {@link amountKeys} in the outermost object. No request needs several. */
+  readonly amounts: readonly Amount[];
 }
 
 interface Amount {
@@ -66,11 +66,11 @@ const amountKeys = ['order_amount', 'refund_amount'];
 
 const numberMember = /\s*:\s*(-?[0-9][0-9.eE+-]*)/y;
 
-/** Returns the amount of the member, given the end of its key; `undefined` if the value is not a number. */
-function amountAfterKey(key: string, text: string, offset: number): Amount | undefined {
+/** Adds the amount of the member, given the end of its key, if the value is a number. */
+function addAmount(amounts: Amount[], key: string, text: string, offset: number): void {
   numberMember.lastIndex = offset;
   const digits = numberMember.exec(text)?.[1];
-  return digits === undefined ? undefined : { key, digits };
+  if (digits !== undefined) amounts.push({ key, digits });
 }
 
 /**
@@ -81,21 +81,19 @@ function amountAfterKey(key: string, text: string, offset: number): Amount | und
 function scanFlat(text: string, value: Record<string, unknown>): Findings | undefined {
   if (text.includes('\\')) return undefined;
   let membersLeft = Object.keys(value).length;
-  let amount: Amount | undefined;
+  const amounts: Amount[] = [];
   for (let start = text.indexOf('"'); start !== -1; ) {
     const end = text.indexOf('"', start + 1);
     if (isBeforeColon(text, end + 1)) {
       membersLeft -= 1;
       for (const key of amountKeys) {
-        if (end - start - 1 === key.length && text.startsWith(key, start + 1)) {
-          amount = amountAfterKey(key, text, end + 1);
-        }
+        if (end - start - 1 === key.length && text.startsWith(key, start + 1)) addAmount(amounts, key, text, end + 1);
       }
     }
     start = text.indexOf('"', end + 1);
   }
   if (membersLeft !== 0) return undefined;
-  return { amount };
+  return { amounts };
 }
 
 const space = 0x20;
@@ -111,7 +109,7 @@ function isBeforeColon(text: string, offset: number): boolean {
 function scan(text: string): Findings {
   /** The keys seen in each open object; an array has none. */
   const open: Set<string>[] = [];
-  let amount: Amount | undefined;
+  const amounts: Amount[] = [];
   for (let index = 0; index < text.length; index += 1) {
     switch (text[index]) {
       case '{':
@@ -128,13 +126,13 @@ function scan(text: string): Findings {
         if (!isBeforeColon(text, index + 1)) break;
         const keys = open.at(-1);
         const key = unescaped(text.slice(start, index + 1));
-        if (keys?.has(key)) return { duplicateAt: start };
+        if (keys?.has(key)) return { duplicateAt: start, amounts };
         keys?.add(key);
-        if (open.length === 1 && amountKeys.includes(key)) amount = amountAfterKey(key, text, index + 1);
+        if (open.length === 1 && amountKeys.includes(key)) addAmount(amounts, key, text, index + 1);
       }
     }
   }
-  return { amount };
+  return { amounts };
 }
 
 /** Returns the offset of the closing quote of the string that begins at `start`. */
