@@ -241,12 +241,12 @@ test('a refused payment is owed if only a part of it was disputed', () => {
 test('a note decides how the refund of a simulated payment ends, and of no other', () => {
   const ends = [null, checkoutId, merchantId].map((payer) => {
     const { refund, refunds } = paidOrder(payer);
-    for (const note of ['fail', 'fail later', 'another']) refund(note, 100, note);
+    for (const note of ['fail', 'fail later', 'another', 'constructor']) refund(note, 100, note);
     return refunds();
   });
   expect(ends).toEqual([
-    ['fail FAILED simulated', 'fail later FAILED simulated', 'another SUCCEEDED '],
-    ['fail PENDING ', 'fail later PENDING ', 'another PENDING '],
-    ['fail SUCCEEDED ', 'fail later SUCCEEDED ', 'another SUCCEEDED '],
+    ['fail FAILED simulated', 'fail later FAILED simulated', 'another SUCCEEDED ', 'constructor SUCCEEDED '],
+    ['fail PENDING ', 'fail later PENDING ', 'another PENDING ', 'constructor PENDING '],
+    ['fail SUCCEEDED ', 'fail later SUCCEEDED ', 'another SUCCEEDED ', 'constructor SUCCEEDED '],
   ]);
 });

@@ -42,10 +42,10 @@ export const refundsMax = 100;
  * The notes by which a refund of a simulated payment ends differently, so that merchants can see how refunds fail.
  * Every other note, or none, makes it succeed.
  */
-export const simulatedRefunds: Readonly<Record<string, readonly RefundStatus[]>> = {
-  fail: ['FAILED'],
-  'fail later': ['SUCCEEDED', 'FAILED'],
-};
+const simulatedRefunds: ReadonlyMap<string, readonly RefundStatus[]> = new Map([
+  ['fail', ['FAILED']],
+  ['fail later', ['SUCCEEDED', 'FAILED']],
+]);
 
 const eventOfRefund = { PENDING: undefined, SUCCEEDED: 'order.refunded', FAILED: 'order.refund_failed' } as const;
 
@@ -85,7 +85,7 @@ export function decideRefund(
   const { checkoutId, paymentId } = payment;
   const isSimulated = checkoutId === null;
   const statuses: readonly RefundStatus[] = isSimulated
-    ? (simulatedRefunds[note] ?? ['SUCCEEDED'])
+    ? (simulatedRefunds.get(note) ?? ['SUCCEEDED'])
     : [checkoutId === merchantId ? 'SUCCEEDED' : 'PENDING'];
   const fromMs = nextTime(order, nowMs);
   const history = statuses.map((status, index) => ({ status, atMs: fromMs + index }));
