@@ -112,7 +112,8 @@ export async function recordRefund(
   const refund =
     ofPayment.find((candidate) => providerRefundId !== null && candidate.providerRefundId === providerRefundId) ??
     ofPayment.find((candidate) => candidate.reporterId === order.merchantId && candidate.refundId === refundId);
-  return success({ body: { refund: refund && refundRecord(refund) }, outcome });
+  // The note is between the merchant and the customer.
+  return success({ body: { refund: refund && refundRecord({ ...refund, note: null }) }, outcome });
 }
 
 /** Records a dispute that a checkout system found at its provider. */
