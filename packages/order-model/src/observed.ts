@@ -126,6 +126,7 @@ export function storedOrderOf(
 }
 
 function storedReversal(reversal: Refund | Dispute) {
-  const { paymentId, amount, currency, reason, history: statuses } = reversal;
+  const { paymentId, amount, currency, history: statuses } = reversal;
+  const reason = statuses.at(-1)?.reason ?? null;
   return { checkout: checkoutOf(reversal), paymentId, amount: formatAmount(amount), currency, reason, statuses };
 }

@@ -193,8 +193,8 @@ function disputeRecord(dispute: Dispute) {
 }
 
 function reversalRecord<Kind extends Refund | Dispute>(reversal: Kind) {
-  const { paymentId, amount, currency, reason, history } = reversal;
-  const { status, atMs } = statusOf<Kind['history'][number]['status']>(reversal);
+  const { paymentId, amount, currency, history } = reversal;
+  const { status, atMs, reason } = statusOf<Kind['history'][number]['status']>(reversal);
   return {
     payment_id: paymentId,
     amount: Number(formatAmount(amount)),

@@ -79,10 +79,11 @@ export type DisputeStatus = (typeof disputeStatuses)[number];
 export interface Reversal<Status> extends Pick<OrderPayment, 'checkoutId' | 'paymentId'> {
   readonly amount: AmountHundredths;
   readonly currency: string;
-  /** The statuses that it has had, oldest first: at least one. Every change of an order has a different time. */
-  readonly history: readonly { readonly status: Status; readonly atMs: number }[];
-  /** Why it has its status, as a short code; `null` if no reason was reported. */
-  readonly reason: string | null;
+  /**
+   * The statuses that it has had, oldest first: at least one. Every change of an order has a different time. `reason`
+   * is a short code for why it got the status; `null` if none was reported.
+   */
+  readonly history: readonly { readonly status: Status; readonly atMs: number; readonly reason: string | null }[];
 }
 
 /** A refund of a payment. Its reporter and refundId identify it within its order. */

@@ -60,7 +60,9 @@ function paidOrder(payer: AccountId | null = checkoutId) {
       return decided.kind === 'reverse' ? store({ ok: true, value: decided }) : decided.kind;
     },
     refunds: () =>
-      order.reversals.refunds.map((refund) => [refund.refundId, statusOf(refund).status, refund.reason].join(' ')),
+      order.reversals.refunds.map((refund) =>
+        [refund.refundId, statusOf(refund).status, statusOf(refund).reason].join(' '),
+      ),
   };
 }
 
@@ -135,13 +137,24 @@ test('a refund shows when it succeeded, even if the bank returned the money, and
   const succeeded = { refundId: 'r-1', providerRefundId: 're_1', refundedAtMs: nowMs - 7_000 };
   expect(report(succeeded)).toBe('reverse');
   expect(report({ ...succeeded, status: 'FAILED', reason: 'returned' })).toBe('reverse');
-  expect(order().reversals.refunds).toMatchObject([{ refundedAtMs: nowMs - 7_000, reason: 'returned' }]);
   const [{ history = [] } = {}] = order().reversals.refunds;
-  const known = history.map(({ atMs }) => reversalsAt(order().reversals, atMs).refunds);
-  expect(known).toMatchObject([
-    [{ refundedAtMs: null, reason: null }],
-    [{ refundedAtMs: nowMs - 7_000, reason: null }],
-    [{ refundedAtMs: nowMs - 7_000, reason: 'returned' }],
+  const known = history.flatMap(({ atMs }) => reversalsAt(order().reversals, atMs).refunds);
+  expect(known.map((each) => [each.refundedAtMs, statusOf(each).reason])).toEqual([
+    [null, null],
+    [nowMs - 7_000, null],
+    [nowMs - 7_000, 'returned'],
+  ]);
+});
+
+test('each event shows why its dispute had its status then', () => {
+  const { dispute, order } = paidOrder();
+  dispute('OPEN', { reason: 'fraudulent' });
+  dispute('LOST');
+  const [{ history = [] } = {}] = order().reversals.disputes;
+  const known = history.flatMap(({ atMs }) => reversalsAt(order().reversals, atMs).disputes);
+  expect(known.map(statusOf)).toMatchObject([
+    { status: 'OPEN', reason: 'fraudulent' },
+    { status: 'LOST', reason: null },
   ]);
 });
 

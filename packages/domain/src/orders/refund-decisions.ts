@@ -16,21 +16,23 @@ export interface RequestedRefund {
 }
 
 /** A refund as a checkout system reports it, because it made the refund or found it at its provider. */
-export interface ReportedRefund extends Pick<Refund, 'amount' | 'reason' | 'paymentId'> {
+export interface ReportedRefund extends Pick<Refund, 'amount' | 'paymentId'> {
   readonly checkoutId: AccountId;
   /** The merchant's refund; `null` for a refund that was made at the provider. */
   readonly refundId: string | null;
   /** Required unless the merchant's refund failed. */
   readonly providerRefundId: string | null;
   readonly status: RefundStatus;
+  readonly reason: string | null;
   /** `null`: now, if it succeeded. */
   readonly refundedAtMs: number | null;
 }
 
 /** A dispute as a checkout system reports it. */
-export interface ReportedDispute extends Pick<Dispute, 'amount' | 'currency' | 'disputeId' | 'reason' | 'paymentId'> {
+export interface ReportedDispute extends Pick<Dispute, 'amount' | 'currency' | 'disputeId' | 'paymentId'> {
   readonly checkoutId: AccountId;
   readonly status: DisputeStatus;
+  readonly reason: string | null;
 }
 
 type Outcome = Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>;
@@ -88,7 +90,11 @@ export function decideRefund(
     ? (simulatedRefunds.get(note) ?? ['SUCCEEDED'])
     : [checkoutId === merchantId ? 'SUCCEEDED' : 'PENDING'];
   const fromMs = nextTime(order, nowMs);
-  const history = statuses.map((status, index) => ({ status, atMs: fromMs + index }));
+  const history = statuses.map((status, index) => ({
+    status,
+    atMs: fromMs + index,
+    reason: status === 'FAILED' ? 'simulated' : null,
+  }));
   const refund: Refund = {
     reporterId: merchantId,
     refundId,
@@ -98,7 +104,6 @@ export function decideRefund(
     amount: amount ?? (refundable as AmountHundredths),
     currency: fields.order_currency,
     history,
-    reason: statuses.at(-1) === 'FAILED' ? 'simulated' : null,
     refundedAtMs: statuses.includes('SUCCEEDED') ? fromMs : null,
     note: order.erasedDigest === null ? note || null : null,
   };
@@ -153,7 +158,6 @@ export function decideReportedRefund(
     amount,
     currency,
     providerRefundId,
-    reason,
     history: [],
     refundedAtMs: null,
     note: null,
@@ -162,8 +166,7 @@ export function decideReportedRefund(
     ...known,
     providerRefundId: known.providerRefundId ?? providerRefundId,
     ...(isStatusNew && {
-      history: [...known.history, { status, atMs }],
-      reason,
+      history: [...known.history, { status, atMs, reason }],
       refundedAtMs: status === 'SUCCEEDED' ? (report.refundedAtMs ?? atMs) : known.refundedAtMs,
     }),
   };
@@ -176,7 +179,7 @@ export function decideReportedRefund(
  */
 export function decideReportedDispute(
   order: Order,
-  { status, ...report }: ReportedDispute,
+  { status, reason, ...report }: ReportedDispute,
   refused: RefusedPayment | null,
   nowMs: number,
 ): Outcome {
@@ -187,7 +190,7 @@ export function decideReportedDispute(
   const current = existing && statusOf(existing).status;
   const isStale = current !== undefined && (current === status || rankOf(status) < rankOf(current));
   if (isStale) return success({ kind: 'replayed' });
-  const history = [...(existing?.history ?? []), { status, atMs: nextTime(order, nowMs) }];
+  const history = [...(existing?.history ?? []), { status, atMs: nextTime(order, nowMs), reason }];
   return success(changeTo(order, { disputes: [{ ...report, history }] }, refused));
 }
 
@@ -204,8 +207,7 @@ export function decideFailure(
   const refund = refundNamed(order, order.merchantId, refundId);
   if (refund === undefined || statusOf(refund).status !== 'PENDING') return { kind: 'not_pending' };
   if (refund.providerRefundId !== null) return { kind: 'known_to_provider' };
-  const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, nowMs) } as const];
-  return changeTo(order, { refunds: [{ ...refund, history, reason }] });
+  return changeTo(order, { refunds: [failedRefund(refund, nextTime(order, nowMs), reason)] });
 }
 
 /** Returns the currency of the payment that a checkout system refers to; `undefined` if it is none of the order's. */
@@ -304,12 +306,15 @@ function withoutExcess(order: Order): Order {
       statusOf(candidate).status === 'PENDING',
   );
   if (refund === undefined) return order;
-  const history = [...refund.history, { status: 'FAILED', atMs: nextTime(order, 0) } as const];
   const refunds = [
     ...order.reversals.refunds.filter((other) => other !== refund),
-    { ...refund, history, reason: 'exceeds_payment' },
+    failedRefund(refund, nextTime(order, 0), 'exceeds_payment'),
   ];
   return withoutExcess({ ...order, reversals: { ...order.reversals, refunds } });
+}
+
+function failedRefund(refund: Refund, atMs: number, reason: string): Refund {
+  return { ...refund, history: [...refund.history, { status: 'FAILED', atMs, reason }] };
 }
 
 /** Returns an event for each status that an item has for the first time. */

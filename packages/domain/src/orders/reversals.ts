@@ -11,7 +11,7 @@ import type {
   Reversals,
 } from './order.ts';
 
-/** Returns the current status of a refund or dispute, and when it began. */
+/** Returns the current status of a refund or dispute, when it began, and why. */
 export function statusOf<Status>({ history }: Pick<Reversal<Status>, 'history'>) {
   return history.at(-1) as Reversal<Status>['history'][number];
 }
@@ -30,11 +30,7 @@ export function reversalsAt(reversals: Reversals, atMs: number): Reversals {
 
 function listAt<Item extends Reversal<unknown>>(items: readonly Item[], atMs: number): readonly Item[] {
   return items
-    .map((item) => {
-      const history = item.history.filter((change) => change.atMs <= atMs);
-      // The reason belongs to the latest status.
-      return { ...item, history, reason: history.length === item.history.length ? item.reason : null };
-    })
+    .map((item) => ({ ...item, history: item.history.filter((change) => change.atMs <= atMs) }))
     .filter(({ history }) => history.length > 0)
     .toSorted((a, b) => statusOf(a).atMs - statusOf(b).atMs);
 }

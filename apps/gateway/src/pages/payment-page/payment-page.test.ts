@@ -287,8 +287,8 @@ describe.each(pageLanguages)('the page in %s of an order with a refused payment'
 
   test('no longer says so once the whole amount has been refunded', async () => {
     const { checkoutId, paymentId } = refused;
-    const refund = { checkoutId, paymentId, reporterId: checkoutId, currency: 'EUR', reason: null, note: null };
-    const history = [{ status: 'SUCCEEDED', atMs: paidAtMs }] as const;
+    const refund = { checkoutId, paymentId, reporterId: checkoutId, currency: 'EUR', note: null };
+    const history = [{ status: 'SUCCEEDED', atMs: paidAtMs, reason: null }] as const;
     const parts = [100_000n, 24949n].map((amount, index) => {
       const refundId = `re_${index}`;
       const ids = { refundId, providerRefundId: refundId };

@@ -71,19 +71,18 @@ const reversal = {
 
 /** Returns the paid order with a refund or a dispute that had these statuses, and the time of the last one. */
 function reversed(statuses: Readonly<Partial<Record<RefundStatus | DisputeStatus, string>>>, reason: string | null) {
-  const history = Object.entries(statuses).map(([status, at]) => ({ status, atMs: Date.parse(at) }));
+  const history = Object.entries(statuses).map(([status, at]) => ({ status, atMs: Date.parse(at), reason }));
   const refundedAt = statuses.SUCCEEDED;
   const refund = {
     ...reversal,
     reporterId: stored.merchantId,
     refundId: 'return-17',
     providerRefundId: 're_3PqW0a',
-    reason,
     history: history as Refund['history'],
     note: null,
     refundedAtMs: refundedAt === undefined ? null : Date.parse(refundedAt),
   };
-  const dispute = { ...reversal, disputeId: 'dp_1QxT7c', reason, history: history as Dispute['history'] };
+  const dispute = { ...reversal, disputeId: 'dp_1QxT7c', history: history as Dispute['history'] };
   const isDispute = Object.keys(statuses).some((status) => status === 'OPEN');
   const reversals = { version: 1, refunds: isDispute ? [] : [refund], disputes: isDispute ? [dispute] : [] };
   const order: Order = { ...stored, orderStatus: 'PAID', payment, reversals };

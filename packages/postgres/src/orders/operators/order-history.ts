@@ -113,11 +113,11 @@ function shownReversals(reversals: ReversalsJson | null) {
   };
 }
 
-type StoredReversal<Status> = Pick<Reversal<Status>, 'paymentId' | 'currency' | 'reason' | 'history'>;
+type StoredReversal<Status> = Pick<Reversal<Status>, 'paymentId' | 'currency' | 'history'>;
 
 function shownReversal<Status>(reversal: StoredReversal<Status> & { readonly amount: string }) {
-  const { paymentId, amount, currency, reason, history } = reversal;
-  const { status, atMs } = statusOf(reversal);
+  const { paymentId, amount, currency, history } = reversal;
+  const { status, atMs, reason } = statusOf(reversal);
   const createdAt = new Date(history[0]?.atMs ?? atMs);
   return { paymentId, amount, currency, status, reason, createdAt, updatedAt: new Date(atMs) };
 }
