@@ -85,7 +85,7 @@ export interface Order extends CreatedOrder {
   readonly payment_method?: string;
   /** The refunds of the payments, in the order of their last changes. Absent if there are none. */
   readonly refunds?: readonly Refund[];
-  /** The sum of the refunds that succeeded. Absent if there is none. */
+  /** How much of the order's payment was refunded, by refunds that succeeded. Absent if nothing was. */
   readonly refunded_amount?: number;
   /** The disputes of the payments, in the order of their last changes. Absent if there are none. */
   readonly disputes?: readonly Dispute[];
