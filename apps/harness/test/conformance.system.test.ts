@@ -57,11 +57,12 @@ test('the installed kit passes against the gateway', async () => {
   const gateway = await startFixtureGateway(new AbortController().signal);
   onTestFinished(gateway.stop);
   const { httpUrl, grpcAddress, merchants } = gateway;
-  // `replay.test.ts` tests the same code over the other protocols.
-  const { code, stdout, counts, outcomes } = await conform(
-    ['--http', httpUrl, '--grpc', grpcAddress, '--protocol', 'json'],
-    merchants,
-  );
+  // `replay.system.test.ts` tests the same code over the other protocols.
+  const conformInJson = () => conform(['--http', httpUrl, '--grpc', grpcAddress, '--protocol', 'json'], merchants);
+  const first = await conformInJson();
+  // A busy machine can be too slow for the first calls, which open the sessions of PostgreSQL.
+  const isLate = / actual +(deadline_exceeded|unavailable)\n/.test(first.stdout);
+  const { code, stdout, counts, outcomes } = isLate ? await conformInJson() : first;
   expect(stdout).toMatch(/ 0 differ/);
   expect(code).toBe(0);
   const [tests = 0, failures] = counts ?? [];

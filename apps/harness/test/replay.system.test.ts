@@ -30,6 +30,13 @@ async function startDatabase() {
   return { url, gatewayUrl: urlAs('order_gateway'), stop };
 }
 
+/** How often a fixture is replayed if a call missed its deadline. */
+const runsMax = 3;
+
+/** Whether a call missed its deadline, or PostgreSQL did not open a session in time. No fixture expects that. */
+const isLate = ({ differences }: Replay) =>
+  differences.some(({ actual }) => /^(deadline_exceeded|unavailable)$/i.test(actual));
+
 describe('a gateway responds as the fixture states', () => {
   let gateway: Awaited<ReturnType<typeof startFixtureGateway>>;
   let clients: Record<Protocol, Client>;
@@ -44,9 +51,14 @@ describe('a gateway responds as the fixture states', () => {
     await gateway?.stop();
   });
 
+  const replayInAll = (fixture: Fixture, run: number) => {
+    const target = { ...gateway, clients, validOrder, runId: `test${run}` };
+    return Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
+  };
+  /** Replays a fixture again, with other orders, if the machine was too busy for a call. */
   const replayed = async (fixture: Fixture) => {
-    const target = { ...gateway, clients, validOrder, runId: 'test' };
-    const replays = await Promise.all(protocols.map((protocol) => replayFixture(fixture, protocol, target)));
+    let replays = await replayInAll(fixture, 1);
+    for (let run = 2; run <= runsMax && replays.some(isLate); run += 1) replays = await replayInAll(fixture, run);
     const replayedAs = (expected: Replay['outcome']) => replays.filter(({ outcome }) => outcome === expected);
     expect(replayedAs('differs').map(formatDifferences).join('\n')).toBe('');
     expect(replayedAs('ok')).not.toEqual([]);
