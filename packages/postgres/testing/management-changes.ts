@@ -46,7 +46,8 @@ export async function createManagedTarget(
   sql: postgres.Sql,
   isDistributed: boolean,
 ): Promise<ManagedTarget> {
-  const [accounts, endpoints] = [openAccountAdmin({ url }), openWebhookEndpoints({ url })];
+  const options = { url, patience: testPatience };
+  const [accounts, endpoints] = [openAccountAdmin(options), openWebhookEndpoints(options)];
   const store = openOrderStore({ url, isDistributed, patience: testPatience });
   try {
     const credentials = await accounts.create('Managing Shop');

@@ -22,7 +22,7 @@ export async function doMerchantOperations(url: string, sql: postgres.Sql, isDis
   const merchantId = await createMerchantId(sql);
   const checkoutId = await createMerchantId(sql);
   const store = openOrderStore({ url, isDistributed, patience: testPatience });
-  const endpoints = openWebhookEndpoints({ url });
+  const endpoints = openWebhookEndpoints({ url, patience: testPatience });
   const done = async (outcome: PromiseLike<{ readonly kind: string }>) => {
     const { kind } = await outcome;
     if (['unavailable', 'deadline_exceeded', 'overloaded'].includes(kind)) throw new Error(kind);

@@ -57,7 +57,7 @@ export function useWorld(mode: 'live' | 'test' = 'test', send?: CheckoutOptions[
     closing.push(database.drop);
     await runQuery(database.url, createRole);
     await migrateDatabase(database.url, undefined, checkoutMigrations);
-    const accounts = openAccountAdmin({ url: database.url });
+    const accounts = openAccountAdmin({ url: database.url, patience: testPatience });
     const merchant = await accounts.create('Test Shop', mode);
     const credentials = await accounts.create('Checkout', 'checkout', { makesRefunds: true });
     await accounts.close();

@@ -10,6 +10,7 @@ import type { Credentials } from '@order-gateway/domain/accounts';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { and, gt, notInArray, sql } from 'drizzle-orm';
 import { vi } from 'vitest';
@@ -79,7 +80,7 @@ export async function runKills({ payments, customersAtOnce, paymentsPerKill }: R
     const { url: databaseUrl } = await server.createDatabase();
     await migrateDatabase(databaseUrl);
     await migrateDatabase(databaseUrl, undefined, checkoutMigrations);
-    const accounts = openAccountAdmin({ url: databaseUrl });
+    const accounts = openAccountAdmin({ url: databaseUrl, patience: testPatience });
     const merchants: readonly Credentials[] = await Promise.all(
       Array.from({ length: shopCount }, () => accounts.create('Test Shop', 'live')),
     );

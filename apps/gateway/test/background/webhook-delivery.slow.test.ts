@@ -35,7 +35,7 @@ test('99 % of events reach 50 healthy endpoints within 2 s, while 30 endpoints h
   const receiver = await runWebhookReceiver({
     respond: ({ path }, response) => responders[path.slice(1).split('-')[0] as keyof typeof kinds](response),
   });
-  const endpoints = openWebhookEndpoints({ url: database.url });
+  const endpoints = openWebhookEndpoints(database.options);
   const secrets = createSigningSecrets([testSecretsKey]);
   for (const [merchantId, kind] of kindOf) {
     const url = new URL(`/${kind}-${merchantId}`, receiver.url).href;

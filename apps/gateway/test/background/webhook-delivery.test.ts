@@ -20,7 +20,7 @@ import { type ReceivedWebhook, runWebhookReceiver, type WebhookReceiver } from '
 const database = useTestDatabase();
 let endpoints: WebhookEndpoints;
 beforeAll(() => {
-  endpoints = openWebhookEndpoints({ url: database.url });
+  endpoints = openWebhookEndpoints(database.options);
 });
 afterAll(() => endpoints?.close());
 

@@ -233,7 +233,7 @@ test('messages about invalid arguments do not repeat a secret that was typed by 
   expect(error).toMatch(
     /^The URL must begin with https:\/\/\..* With WEBHOOK_ALLOW_PRIVATE=1, any address is allowed\.$/,
   );
-  const accounts = openAccountAdmin({ url: database.url });
+  const accounts = openAccountAdmin(database.options);
   onTestFinished(() => accounts.close());
   const checkout = await accounts.create('Checkout', 'checkout');
   expect((await webhook(['show', checkout.clientId])).error).toBe(`There is no account ${checkout.clientId}.`);

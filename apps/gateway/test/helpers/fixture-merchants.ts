@@ -1,6 +1,7 @@
 import { type Credentials, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { endpointsMax } from '@order-gateway/domain/webhooks';
 import type { Merchants } from '@order-gateway/fixtures/replay';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { RunningGateway } from './running-gateway.ts';
 
@@ -29,7 +30,7 @@ export async function createFixtureMerchants(gateway: RunningGateway): Promise<M
 /** Gives a merchant the maximum number of endpoints and secrets. */
 async function fill({ accounts, databaseUrl }: RunningGateway, { clientId }: Credentials): Promise<void> {
   const endpoint = { url: 'https://shop.invalid', signingSecret: new Uint8Array(61), disabledAt: new Date() };
-  const endpoints = openWebhookEndpoints({ url: databaseUrl });
+  const endpoints = openWebhookEndpoints({ url: databaseUrl, patience: testPatience });
   const merchant = await endpoints.find(clientId);
   for (let count = 0; merchant !== undefined && count < endpointsMax; count += 1)
     await endpoints.create(merchant.merchantId, endpoint);

@@ -105,7 +105,7 @@ export async function runGateway(options?: RunOptions): Promise<RunningGateway> 
 export async function startGateway(options: RunOptions = {}): Promise<RunningGateway> {
   const postgres = await (options.server?.createDatabase(migrateDatabase) ?? createMigratedDatabase());
   const databaseUrl = (await options.through?.(postgres.url)) ?? postgres.url;
-  const accounts = openAccountAdmin({ url: databaseUrl });
+  const accounts = openAccountAdmin({ url: databaseUrl, patience: testPatience });
   const credentials = await accounts.create('Test Shop', options.mode);
   const checkoutCredentials = await accounts.create('Checkout Service', 'checkout', { lateDays: options.lateDays });
   const demo = options.hasDemo ? await createDemoMerchant(databaseUrl) : undefined;
@@ -191,7 +191,7 @@ export async function scrape({ adminPort }: RunningGateway): Promise<string> {
  * If the merchant already has an endpoint, enables that one with the URL instead; the returned secret is then unused.
  */
 export async function giveSigningSecret(databaseUrl: string, clientId: string, url?: string): Promise<string> {
-  const endpoints = openWebhookEndpoints({ url: databaseUrl });
+  const endpoints = openWebhookEndpoints({ url: databaseUrl, patience: testPatience });
   try {
     const merchant = await endpoints.find(clientId);
     if (merchant === undefined) throw new Error(`there is no merchant ${clientId}`);

@@ -5,6 +5,7 @@ import { endpointsMax } from '@order-gateway/domain/webhooks';
 import type { MerchantName } from '@order-gateway/fixtures';
 import type { Merchants } from '@order-gateway/fixtures/replay';
 import { openAccountAdmin } from '@order-gateway/postgres/accounts';
+import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { openWebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import type { WebhookReceiver } from '../webhooks/receiver.ts';
 import { type GatewayProcess, setWebhook, startGatewayProcess } from './gateway-process.ts';
@@ -117,7 +118,7 @@ export async function startOwnGateway(
 }
 
 async function createMerchants(databaseUrl: string, merchants: readonly MerchantSetup[]): Promise<Credentials[]> {
-  await using accounts = openAccountAdmin({ url: databaseUrl });
+  await using accounts = openAccountAdmin({ url: databaseUrl, patience: testPatience });
   const created: Credentials[] = [];
   for (const { name, kind, checksumRequired, defaultLifetimeSeconds, isFull, ...checkout } of merchants) {
     const credentials = await accounts.create(name, kind, checkout);
@@ -134,7 +135,7 @@ async function createMerchants(databaseUrl: string, merchants: readonly Merchant
 
 /** Adds the maximum number of endpoints. They are disabled. */
 async function addEndpoints(databaseUrl: string, { clientId }: Credentials): Promise<void> {
-  await using endpoints = openWebhookEndpoints({ url: databaseUrl });
+  await using endpoints = openWebhookEndpoints({ url: databaseUrl, patience: testPatience });
   const merchant = await endpoints.find(clientId);
   if (merchant === undefined) throw new Error('the merchant was not created');
   const endpoint = { url: 'https://shop.invalid', signingSecret: randomBytes(61), disabledAt: new Date() };

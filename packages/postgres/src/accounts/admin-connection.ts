@@ -16,8 +16,7 @@ const serializable = { begin: 'begin isolation level serializable' };
 const attemptsMax = 10;
 
 /** The options of an operator's connection. */
-export interface AdminOptions {
-  readonly url: string;
+export interface AdminOptions extends Pick<ConnectionOptions, 'url' | 'patience'> {
   /** The actor in the audit log; absent: the user of the operating system. */
   readonly actor?: string | undefined;
 }
@@ -57,10 +56,10 @@ export function runOn(client: DatabaseClient<PostgresJsDatabase>): Run {
  * errors that contain no values.
  */
 export function openOperatorClient(
-  { url }: AdminOptions,
+  { url, patience }: AdminOptions,
   name: string,
 ): Closable & AsyncDisposable & { readonly run: Run } {
-  const client = openAdministration({ url, connectTimeoutMs: patientConnectTimeoutMs }, name);
+  const client = openAdministration({ url, patience, connectTimeoutMs: patientConnectTimeoutMs }, name);
   const run = runOn(client);
   return {
     run: (statement) => withRedactedErrors(() => run(statement)),

@@ -11,7 +11,7 @@ const database = useTestDatabase();
 let accounts: AccountAdmin;
 
 beforeAll(() => {
-  accounts = openAccountAdmin({ url: database.url });
+  accounts = openAccountAdmin(database.options);
 });
 
 afterAll(() => accounts?.close());
@@ -52,7 +52,7 @@ test('a secret that has ended stays ended, and does not let an account exceed it
 test('operators who add secrets at the same time never exceed the limit of live secrets', async () => {
   const { clientId } = await newAccount();
   for (let live = 1; live < liveSecretsMax - 1; live += 1) await addSecret(clientId);
-  const otherAdmin = openAccountAdmin({ url: database.url });
+  const otherAdmin = openAccountAdmin(database.options);
   onTestFinished(() => otherAdmin.close());
   const adding: ReturnType<AccountAdmin['addSecret']>[] = [];
   await database.sql.begin(async (session) => {

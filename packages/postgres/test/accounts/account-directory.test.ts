@@ -9,7 +9,7 @@ const database = useTestDatabase();
 let accounts: AccountAdmin;
 let directory: ReturnType<typeof openAccountDirectory>;
 beforeAll(() => {
-  accounts = openAccountAdmin({ url: database.url });
+  accounts = openAccountAdmin(database.options);
   directory = openAccountDirectory(database.options);
 });
 afterAll(() => Promise.all([accounts?.close(), directory?.close()]));

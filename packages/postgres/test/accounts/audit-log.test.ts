@@ -10,8 +10,8 @@ let accounts: AccountAdmin;
 let endpoints: WebhookEndpoints;
 
 beforeAll(() => {
-  accounts = openAccountAdmin({ url: database.url, actor: 'alice' });
-  endpoints = openWebhookEndpoints({ url: database.url, actor: 'bob' });
+  accounts = openAccountAdmin({ ...database.options, actor: 'alice' });
+  endpoints = openWebhookEndpoints({ ...database.options, actor: 'bob' });
 });
 afterAll(() => Promise.all([accounts?.close(), endpoints?.close()]));
 
@@ -67,7 +67,7 @@ test('a command that changes nothing is not recorded', async () => {
 });
 
 test('the log is read in pages, and names the system user by default', async () => {
-  const system = openAccountAdmin({ url: database.url });
+  const system = openAccountAdmin(database.options);
   const { clientId } = await system.create('Paged');
   await system.disable(clientId);
   await system.close();

@@ -14,7 +14,7 @@ let management: ReturnType<typeof openMerchantManagement>;
 
 beforeAll(() => {
   sessions = openConsoleSessions(database.options);
-  accounts = openAccountAdmin({ url: database.url });
+  accounts = openAccountAdmin(database.options);
   management = openMerchantManagement(database.options);
 });
 afterAll(() => Promise.all([sessions?.close(), accounts?.close(), management?.close()]));

@@ -11,7 +11,7 @@ let accounts: AccountAdmin;
 
 beforeAll(() => {
   management = openMerchantManagement(database.options);
-  accounts = openAccountAdmin({ url: database.url });
+  accounts = openAccountAdmin(database.options);
 });
 afterAll(() => Promise.all([management?.close(), accounts?.close()]));
 

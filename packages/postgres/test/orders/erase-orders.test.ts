@@ -274,7 +274,7 @@ test('the audit log records the actor, the merchant and the number of erased ord
   await erase({ by: 'order', clientId, orderId: 'logged' });
   await create(merchantId, { order_id: 'logged too', customer_email: 'logged@mail.example' });
   await erase({ by: 'email', email: 'logged@mail.example' });
-  const accounts = openAccountAdmin({ url: database.url });
+  const accounts = openAccountAdmin(database.options);
   const entries = await accounts.log({ after: 0, limit: 100 });
   await accounts.close();
   expect(entries.slice(-2)).toMatchObject([

@@ -251,7 +251,7 @@ describe('a merchant that is newer than the statistics of the tables', () => {
   const feed = (filter: Partial<EventFilter>) => (store: PostgresOrderStore) =>
     store.listEvents(merchantId, { limit: 20, ...filter }, enoughMs);
   const deliveries = (filter: Partial<DeliveryListFilter>) => async () => {
-    const endpoints = openWebhookEndpoints({ url: database.url });
+    const endpoints = openWebhookEndpoints(database.options);
     const found = await endpoints.pageOfDeliveries(merchantId, 'we_1', { limit: 20, ...filter });
     await endpoints.close();
     return { kind: found.length > 0 ? 'found' : 'none' };

@@ -37,7 +37,7 @@ const [firstSecret, secondSecret] = [Uint8Array.of(1), Uint8Array.of(2)] as cons
 const url = 'https://shop.example/hook';
 
 const endpoints = () => {
-  const opened = openWebhookEndpoints({ url: database.url });
+  const opened = openWebhookEndpoints(database.options);
   onTestFinished(() => opened.close());
   return opened;
 };

@@ -12,7 +12,7 @@ const database = useTestDatabase();
 let endpoints: WebhookEndpoints;
 
 beforeAll(() => {
-  endpoints = openWebhookEndpoints({ url: database.url });
+  endpoints = openWebhookEndpoints(database.options);
 });
 
 afterAll(() => endpoints?.close());
@@ -98,7 +98,7 @@ test("an unknown event and another merchant's event are not queued", async () =>
 
 test('a merchant has at most 5 endpoints, even if several processes add them at the same time', async () => {
   const { merchantId } = await newMerchant();
-  const processes = Array.from({ length: 4 }, () => openWebhookEndpoints({ url: database.url }));
+  const processes = Array.from({ length: 4 }, () => openWebhookEndpoints(database.options));
   onTestFinished(async () => void (await Promise.all(processes.map((process) => process.close()))));
   const created = await Promise.all(
     Array.from({ length: 20 }, (_, index) => processes[index % 4]?.create(merchantId, endpoint)),

@@ -37,7 +37,7 @@ let deliverers: readonly Deliverer[];
 let responses: SendResult[] = [];
 
 beforeAll(() => {
-  endpoints = openWebhookEndpoints({ url: database.url });
+  endpoints = openWebhookEndpoints(database.options);
   writer = postgres(database.url, { max: 1, onnotice: () => {} });
   deliverers = [startDeliverer(), startDeliverer()];
 });

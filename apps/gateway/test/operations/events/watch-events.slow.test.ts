@@ -27,7 +27,7 @@ interface Watch {
 }
 
 test('100 streams see every event in feed order, even while a reader stalls and a gateway is killed and drained', async () => {
-  const accounts = openAccountAdmin({ url: database.url });
+  const accounts = openAccountAdmin(database.options);
   onTestFinished(() => accounts.close());
   const start = () => startProcess({ DATABASE_URL: database.url });
   const gateways: [GatewayProcess, GatewayProcess] = [await start(), await start()];
