@@ -20,8 +20,9 @@ export { hasDatabase } from './cluster.ts';
 export const defaultDataDir = fileURLToPath(new URL('../../../.data', import.meta.url));
 
 const databaseName = 'gateway';
-// A start takes less than a second. Crash recovery of a busy server takes several seconds.
-const startLimitMs = 30_000;
+// A start takes less than a second, and crash recovery several seconds. On a busy machine, creating the database alone
+// can take more than 5 seconds.
+const startLimitMs = 120_000;
 const responseLimitMs = 5_000;
 const pollMs = 50;
 const retryMs = 1_000;
@@ -71,7 +72,7 @@ export type DevPostgres = Awaited<ReturnType<typeof startDevPostgres>>;
  * unexpectedly is restarted, on the same port if that port becomes free in time, and a failed restart is retried. Each
  * user holds a shared advisory lock on a separate connection. A user that stops tries to take the lock exclusively: if
  * it succeeds, it was the last user, and it stops the server. Rejects with a one-line message if the server does not
- * start, or is not ready after 30 s.
+ * start, or is not ready after two minutes.
  */
 export async function startDevPostgres({ dataDir, logger, settings }: DevPostgresOptions) {
   const cluster = await prepareCluster(dataDir);
@@ -177,7 +178,7 @@ async function acquireLease(port: number, password: string, onLost: () => void):
     connect_timeout: responseLimitMs / 1_000,
     // By default, the driver replaces connections after about an hour, which would lose the lock.
     max_lifetime: null,
-    connection: { application_name: 'dev-postgres user', statement_timeout: responseLimitMs },
+    connection: { application_name: 'dev-postgres user', statement_timeout: startLimitMs },
     onclose: () => {
       if (isHeld) onLost();
       isHeld = false;

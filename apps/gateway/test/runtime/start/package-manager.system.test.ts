@@ -31,8 +31,8 @@ async function startWith(command: string, args: readonly string[]) {
     env: environment({ DATA_DIR: dataDir }),
   });
   endLater(child);
-  const stdout = readText(child.stdout);
-  await expect.poll(stdout, { interval: 100 }).toContain('"ready"');
+  const [stdout, stderr] = [readText(child.stdout), readText(child.stderr)];
+  await expect.poll(() => stdout() + stderr(), { interval: 100 }).toContain('"ready"');
   const pid = await gatewayPid(dataDir);
   return { child, stdout, pid, postgres: await postgresPid(dataDir) };
 }
