@@ -31,6 +31,9 @@ async function pay(orderId: string, overrides?: Readonly<Record<string, unknown>
   return { orderToken, location, attempt, attemptId, connectionId: connectionId ?? '', sessionId };
 }
 
+const changeAttempt = (attemptId: string, change: Partial<typeof attempts.$inferInsert>) =>
+  world.store.run((db) => db.update(attempts).set(change).where(eq(attempts.attemptId, attemptId)));
+
 const stateOf = async (attemptId: string) => (await world.store.find(attemptId))?.state;
 
 const captureRoute = 'POST /v1/payment_intents/{intent}/capture';
@@ -151,6 +154,14 @@ test('an authorisation of another amount is voided, and the customer is not char
   await world.advance(attemptId);
   expect([await stateOf(attemptId), intentOf(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
   expect(await world.findOrder('wrong-amount')).toMatchObject({ order_status: 'UN_PAID' });
+});
+
+test('an authorisation that is found after the end of its attempt is released', async () => {
+  const { attemptId, sessionId } = await pay('late-authorisation');
+  stripe.pay(sessionId);
+  await changeAttempt(attemptId, { state: 'ENDED', dueAt: new Date() });
+  await world.advance(attemptId);
+  expect([await stateOf(attemptId), intentOf(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
 });
 
 test('an opened session whose response was lost is opened once', async () => {
@@ -299,9 +310,6 @@ async function check(): Promise<string> {
   await program.parseAsync(['check', '--json'], { from: 'user' }).catch((error: unknown) => lines.push(`${error}`));
   return lines.join('\n');
 }
-
-const changeAttempt = (attemptId: string, change: Partial<typeof attempts.$inferInsert>) =>
-  world.store.run((db) => db.update(attempts).set(change).where(eq(attempts.attemptId, attemptId)));
 
 test('payments check lists every payment on which provider, checkout and gateway differ, and nothing else', async () => {
   const recorded = async (orderId: string) => {

@@ -249,7 +249,8 @@ export const life: { readonly [State in AttemptState]: Rules } = {
   },
   ENDED: {
     open: lookLater,
-    authorised: to('VOIDING'),
+    // Only the payment's identifier releases the money.
+    authorised: ({ seen }) => ({ next: 'VOIDING', change: paymentOf(seen) }),
     captured,
     refunded: () => ({ waitSeconds: null }),
     gone: lookLater,
