@@ -150,6 +150,13 @@ test('an open payment that cannot be closed keeps its attempt, and no second one
   expect([mollie.payments.size, await stateOf(attemptId)]).toEqual([before, 'OPEN']);
 });
 
+test('a status that Mollie added later does not end a payment', async () => {
+  const { attemptId, sessionId } = await pay('new-status');
+  Object.assign(mollie.payments.get(sessionId) ?? {}, { status: 'waiting' });
+  await world.advance(attemptId);
+  expect(await stateOf(attemptId)).toBe('OPEN');
+});
+
 test('a payment that is refused by the gateway is refunded once', async () => {
   const { attemptId, sessionId } = await pay('owed', 'iDEAL');
   mollie.pay(sessionId, { amount: '1.00' });

@@ -289,8 +289,13 @@ function seenOf(payment: Payment): Seen {
         ? { is: 'refunded' }
         : { is: 'captured', ...seen, refunded: refunded as AmountHundredths };
     }
-    default:
+    case 'failed':
+    case 'canceled':
+    case 'expired':
       return { is: 'gone', reason: status === 'failed' ? 'declined' : status };
+    default:
+      // Mollie may add a status, with which the customer can still pay.
+      return { is: 'open' };
   }
 }
 
