@@ -150,6 +150,15 @@ test('an open payment that cannot be closed keeps its attempt, and no second one
   expect([mollie.payments.size, await stateOf(attemptId)]).toEqual([before, 'OPEN']);
 });
 
+test('a customer who cancels at Mollie can choose another method immediately', async () => {
+  const { attemptId, sessionId, orderToken } = await pay('cancelled');
+  mollie.end(sessionId, 'canceled');
+  const back = await world.get(`/back/${attemptId}?left=1`);
+  expect(back.headers.get('location')).toBe(`/pay/${orderToken}`);
+  const choice = await (await world.get(`/pay/${orderToken}`)).text();
+  expect([choice.includes('.card"'), choice.includes('.iDEAL"')]).toEqual([true, true]);
+});
+
 test('a status that Mollie added later does not end a payment', async () => {
   const { attemptId, sessionId } = await pay('new-status');
   Object.assign(mollie.payments.get(sessionId) ?? {}, { status: 'waiting' });

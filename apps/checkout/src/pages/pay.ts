@@ -93,7 +93,11 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       if (attempt === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
       const { orderToken } = attempt;
       const choicePath = `/pay/${orderToken}`;
-      if (request.query.left !== undefined && attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
+      if (request.query.left !== undefined && attempt.state === 'OPEN') {
+        // At Stripe, the customer can still pay. At Mollie, the payment of a customer who leaves has ended.
+        attempt = (await advance(attemptId)) ?? attempt;
+        if (attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
+      }
       const waitUntilMs = performance.now() + backWaitMs;
       for (;;) {
         // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
