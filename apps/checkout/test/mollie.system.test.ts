@@ -153,8 +153,8 @@ test('an open payment that cannot be closed keeps its attempt, and no second one
 test('a customer who cancels at Mollie can choose another method immediately', async () => {
   const { attemptId, sessionId, orderToken } = await pay('cancelled');
   mollie.end(sessionId, 'canceled');
-  const back = await world.get(`/back/${attemptId}?left=1`);
-  expect(back.headers.get('location')).toBe(`/pay/${orderToken}`);
+  const back = await world.get(`/back/${attemptId}?left=1&lang=fr`);
+  expect(back.headers.get('location')).toBe(`/pay/${orderToken}?lang=fr`);
   const choice = await (await world.get(`/pay/${orderToken}`)).text();
   expect([choice.includes('.card"'), choice.includes('.iDEAL"')]).toEqual([true, true]);
 });

@@ -58,6 +58,8 @@ test('a test payment that arrives late is recorded once it has arrived', async (
   const chosen = await world.post(path, { outcome: 'late' });
   expect(locationOf(chosen)).toBe(`/back/${attemptId}`);
   expect(await world.advance(attemptId)).toMatchObject({ state: 'OPEN' });
+  const waiting = await (await world.get(`/back/${attemptId}?n=1&lang=fr`)).text();
+  expect(waiting).toContain(`content="5;url=/back/${attemptId}?n=2&amp;lang=fr"`);
   await world.store.changeDemoPayment(attemptId, 'authorised', { authorisedAt: new Date() });
   const returned = await world.get(locationOf(chosen));
   expect(new URL(locationOf(returned)).searchParams.get('order_status')).toBe('PAID');

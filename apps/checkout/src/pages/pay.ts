@@ -31,11 +31,13 @@ const refreshSeconds = 5;
 const refreshesMax = 12;
 
 /** Polls until the response redirects to another page, because a page that reloads interrupts screen readers. */
-const waitScript = `for (let n = 1; ; n += 1) {
+const waitScript = `const query = new URLSearchParams(location.search);
+for (let n = 1; ; n += 1) {
   await new Promise((resolve) => setTimeout(resolve, ${refreshSeconds * 1_000}));
-  const { type } = await fetch('?n=' + n, { redirect: 'manual' }).catch(() => ({}));
+  query.set('n', n);
+  const { type } = await fetch('?' + query, { redirect: 'manual' }).catch(() => ({}));
   if (type !== 'opaqueredirect') continue;
-  location.replace('?n=' + n);
+  location.replace('?' + query);
   break;
 }`;
 
@@ -63,8 +65,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const { locale, chosen: language } = languageFor(request, order?.customerLocale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
-      const show = (page: 'pay' | 'transfer') =>
-        reply.redirect(`/${page}/${orderToken}${language === undefined ? '' : `?lang=${language}`}`, 303);
+      const show = (page: 'pay' | 'transfer') => reply.redirect(inLanguage(`/${page}/${orderToken}`, language), 303);
       const offers = await offersFor(deps, orderToken, order);
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
@@ -92,7 +93,8 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       let attempt = await store.find(attemptId);
       if (attempt === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
       const { orderToken } = attempt;
-      const choicePath = `/pay/${orderToken}`;
+      const { locale, chosen } = languageFor(request, attempt.locale);
+      const choicePath = inLanguage(`/pay/${orderToken}`, chosen);
       if (request.query.left !== undefined && attempt.state === 'OPEN') {
         // At Stripe, the customer can still pay. At Mollie, the payment of a customer who leaves has ended.
         attempt = (await advance(attemptId)) ?? attempt;
@@ -106,12 +108,11 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
         await sleep(backPollMs);
       }
       const order = await gateway.resolve(orderToken);
-      const { locale } = languageFor(request, attempt.locale);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       const refreshes = Number(request.query.n ?? 0);
       if (!isDecided(attempt) && refreshes < refreshesMax) {
         const { waitingTitle: title, waitingText } = textsOf(locale);
-        const url = `/back/${attemptId}?n=${refreshes + 1}`;
+        const url = inLanguage(`/back/${attemptId}`, chosen, { n: `${refreshes + 1}` });
         const body = orderBody(order, locale, html`<h2>${title}</h2><p role="status">${waitingText}</p>`);
         return sendPage(reply, {
           locale,
@@ -137,6 +138,12 @@ function isDecided({ state }: Attempt): boolean {
 function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
   const lang = body instanceof URLSearchParams ? body.get('lang') : null;
   return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
+}
+
+/** Returns an address in the language that the customer chose. */
+function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonly<Record<string, string>> = {}) {
+  const search = new URLSearchParams({ ...query, ...(chosen && { lang: chosen }) });
+  return search.size === 0 ? path : `${path}?${search}`;
 }
 
 async function sendChoice(
