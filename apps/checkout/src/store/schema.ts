@@ -94,6 +94,7 @@ export const attempts = checkout.table(
     method: text('method').notNull(),
     amountHundredths: bigint('amount_hundredths', { mode: 'bigint' }).notNull(),
     currency: text('currency').notNull(),
+    /** The customer's language when the session was opened, because the provider's page keeps it. */
     locale: text('locale').notNull(),
     state: text('state', { enum: attemptStates }).notNull().default('NEW'),
     /** Why the attempt ended without a payment: a code of the provider or of the gateway. */
