@@ -46,8 +46,14 @@ const depsOf = (provider: Partial<Provider>) =>
     accountOf: async () => ({}),
   }) as unknown as AdvanceDeps;
 
-const compare = (connectionId: string, provider: Partial<Provider>) =>
-  Array.fromAsync(comparePayments(depsOf(provider), { connectionId, provider: 'listed' }, new Date(0)));
+const compare = (connectionId: string, provider: Partial<Provider>, gateway?: AdvanceDeps['gateway']) =>
+  Array.fromAsync(
+    comparePayments(
+      { ...depsOf(provider), ...(gateway && { gateway }) },
+      { connectionId, provider: 'listed' },
+      new Date(0),
+    ),
+  );
 
 test('a payment that is made while the list of the provider is read is not missing', async () => {
   let attemptId = '';
@@ -79,6 +85,25 @@ test('a payment that a lost dispute returned agrees, and one whose refund failed
     expect(await compare('con_returned', withDisputes(...statuses))).toMatchObject([
       { attemptId, difference: 'not_recorded' },
     ]);
+});
+
+test('a recorded payment whose order the gateway lost is reported until it is refunded', async () => {
+  const attemptId = await storePayment('con_restored', 'RECORDED');
+  const gateway = {
+    resolve: async () => ({ orderStatus: OrderStatus.CANCELLED }),
+  } as unknown as AdvanceDeps['gateway'];
+  const seenAs = (seen: Seen) =>
+    compare(
+      'con_restored',
+      {
+        async *history() {
+          yield { attemptId, seen };
+        },
+      },
+      gateway,
+    );
+  expect(await seenAs(captured)).toMatchObject([{ attemptId, difference: 'not_paid_at_gateway' }]);
+  expect(await seenAs({ is: 'refunded' })).toEqual([]);
 });
 
 test('a comparison that fails or is stopped is repeated before the next day', async () => {

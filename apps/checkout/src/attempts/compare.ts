@@ -13,7 +13,7 @@ export interface Difference {
    * `unknown_attempt`: the provider took money for an attempt that is not stored. `not_recorded`: it took money that is
    * not recorded. `amount_differs`: it took another amount than the recorded one. `not_captured` and
    * `missing_at_provider`: it does not have the money of a recorded payment. `not_paid_at_gateway`: the order of a
-   * recorded payment is not paid.
+   * recorded payment, which is not refunded, is not paid.
    */
   readonly difference:
     | 'unknown_attempt'
@@ -41,11 +41,13 @@ export async function* comparePayments(
   if (provider?.history === undefined) return;
   const account = await accountOf(connectionId);
   const known = new Set<string>();
+  const refunded = new Set<string>();
   // The provider's clock may differ.
   const listedSince = new Date(since.getTime() - settledMs);
   for await (const { attemptId, seen } of provider.history(account, listedSince)) {
     if (signal?.aborted) return;
     known.add(attemptId);
+    if (seen.is === 'refunded') refunded.add(attemptId);
     const attempt = await store.find(attemptId);
     // An account can have several connections: earlier ones, or those of other merchants.
     if (attempt !== undefined && attempt.connectionId !== connectionId) continue;
@@ -67,7 +69,7 @@ export async function* comparePayments(
       !known.has(attemptId) && (await unlessProviderRefuses(provider.look(account, attempt))).value === undefined;
     const difference = isMissing
       ? 'missing_at_provider'
-      : order !== undefined && order.orderStatus !== OrderStatus.PAID
+      : order !== undefined && order.orderStatus !== OrderStatus.PAID && !refunded.has(attemptId)
         ? 'not_paid_at_gateway'
         : undefined;
     if (difference !== undefined) yield { attemptId, orderId, paymentId: paymentId ?? undefined, difference };
