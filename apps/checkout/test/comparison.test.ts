@@ -6,7 +6,7 @@ import { comparePayments } from '../src/attempts/compare.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
 import { OrderStatus } from '../src/gateway/gateway.ts';
 import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
-import { attempts, connections } from '../src/store/schema.ts';
+import { attempts, connections, refundedByHand } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
 import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
@@ -104,6 +104,18 @@ test('a recorded payment whose order the gateway lost is reported until it is re
     );
   expect(await seenAs(captured)).toMatchObject([{ attemptId, difference: 'not_paid_at_gateway' }]);
   expect(await seenAs({ is: 'refunded' })).toEqual([]);
+});
+
+test('a payment that a person refunded agrees, although the provider has its money', async () => {
+  const attemptId = await storePayment('con_by_hand', 'REFUNDED');
+  await store.run((db) => db.update(attempts).set({ reason: refundedByHand }).where(eq(attempts.attemptId, attemptId)));
+  const provider = {
+    async *history() {
+      yield { attemptId, seen: captured };
+    },
+    reversals: async () => ({ refunds: [], disputes: [] }),
+  };
+  expect(await compare('con_by_hand', provider)).toEqual([]);
 });
 
 test('a comparison that fails or is stopped is repeated before the next day', async () => {

@@ -1,11 +1,14 @@
+import { createEncryption } from '@order-gateway/runtime/encryption';
 import { Command } from 'commander';
 import { eq, sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { addRefundCommands } from '../src/cli/refunds.ts';
 import { openGateway } from '../src/gateway/gateway.ts';
+import { accountReader } from '../src/providers/accounts.ts';
+import { createProviders } from '../src/providers/all.ts';
 import { attempts, connections, credits } from '../src/store/schema.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
-import { useWorld } from './helpers/world.ts';
+import { testSecretsKey, useWorld } from './helpers/world.ts';
 
 const stripe = createStripeStandIn();
 const world = useWorld('live', stripe.send);
@@ -177,6 +180,31 @@ test('a refused payment is not refunded while its dispute is open or lost, but o
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('a refused payment whose refund failed is listed for a person, and not refunded again', async () => {
+  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
+  const orderToken = await world.createOrder('refund-failed', { order_amount: 10, order_currency: 'EUR' });
+  await world.post(`/pay/${orderToken}`);
+  const { attemptId = '', sessionId } = (await world.store.newest(orderToken)) ?? {};
+  const intent = stripe.pay(sessionId ?? '', { amount: 900 });
+  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  await world.advance(attemptId);
+  await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'REFUNDED' });
+  const { run, listed } = refundCommands();
+  expect(await listed(intent.id)).toBeUndefined();
+  const [made] = madeOf(intent);
+  if (made !== undefined) stripe.failRefund(made);
+  intent.latest_charge.refunded = false;
+  await expectReversals('refund-failed', { refunds: [{ status: 'FAILED' }] });
+  expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId, amount: '9.00 EUR', order_token: orderToken });
+  await run('refunded', orderToken, attemptId);
+  expect(await listed(intent.id)).toBeUndefined();
+  const refused = { payment_id: intent.id, refunded_at: expect.any(String) };
+  expect(await world.findOrder('refund-failed')).toMatchObject({ refused_payments: [refused] });
+  await run('refunded', orderToken, attemptId, '--failed');
+  expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId });
+  expect(madeOf(intent)).toHaveLength(1);
+});
+
 test('the webhook of a refund or a dispute starts a look at the payment', async () => {
   const { intent, attempt } = await paid('webhook');
   const events = stripe.events.length;
@@ -218,22 +246,18 @@ test('the key of a disconnected account is erased once its refunds have ended, a
   expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED', dueAt: null, failures: 0 });
 });
 
-/** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */
-async function transferred(orderId: string) {
-  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
+/** Returns the commands with which a person refunds payments. */
+function refundCommands() {
   const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
-  const transfer = (paymentId: string) =>
-    gateway.recordTransfer({
-      ...{ orderToken, attemptId: '', paymentId, paidAt: new Date() },
-      ...{ amountHundredths: 1_000n, currency: 'EUR' },
-    });
-  await transfer(`${orderId}-1`);
+  const { store } = world;
+  const providers = createProviders(store, { baseUrl: () => world.baseUrl, send: stripe.send });
+  const accountOf = accountReader(store, createEncryption<string>([testSecretsKey]));
   const lines: string[] = [];
   const output = { print: (line: string) => lines.push(line), actor: 'tester' };
   /** Runs a command of `payments`. Returns the last line that it printed. */
   const run = async (...args: string[]) => {
     const program = new Command();
-    addRefundCommands(program, (work) => work({ store: world.store, gateway }), output);
+    addRefundCommands(program, (work) => work({ store, gateway, providers, accountOf }), output);
     await program.parseAsync(args, { from: 'user' });
     return lines.at(-1) ?? '';
   };
@@ -243,6 +267,19 @@ async function transferred(orderId: string) {
     await run('refunds', '--json');
     return lines.map((line) => JSON.parse(line)).find(({ payment_id }) => payment_id === paymentId);
   };
+  return { gateway, run, listed };
+}
+
+/** Creates an order of 10.00 that a transfer paid, and the commands with which a person refunds it. */
+async function transferred(orderId: string) {
+  const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency: 'EUR' });
+  const { gateway, run, listed } = refundCommands();
+  const transfer = (paymentId: string) =>
+    gateway.recordTransfer({
+      ...{ orderToken, attemptId: '', paymentId, paidAt: new Date() },
+      ...{ amountHundredths: 1_000n, currency: 'EUR' },
+    });
+  await transfer(`${orderId}-1`);
   return { orderToken, transfer, run, listed };
 }
 

@@ -1,5 +1,6 @@
 import { OrderStatus } from '../gateway/gateway.ts';
 import type { Seen } from '../providers/provider.ts';
+import { refundedByHand } from '../store/schema.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 import type { AdvanceDeps } from './advance.ts';
 import { returnedOf, unlessProviderRefuses } from './life.ts';
@@ -55,7 +56,8 @@ export async function* comparePayments(
     const isReturned =
       attempt?.state === 'REFUNDED' &&
       seen.is === 'captured' &&
-      returnedOf(seen, await provider.reversals(account, attempt)) >= seen.amount;
+      (attempt.reason === refundedByHand ||
+        returnedOf(seen, await provider.reversals(account, attempt)) >= seen.amount);
     const difference = isReturned ? undefined : differenceOf(attempt, seen);
     const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
     if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };

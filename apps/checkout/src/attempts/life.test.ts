@@ -50,6 +50,25 @@ test('the claim is extended to 7 days when the money is authorised, and again be
   expect(await authorised('CLAIMED')).toMatchObject({ step: { next: 'CLAIMED' }, calls: [extension, 'capture'] });
 });
 
+test('a payment whose refund failed is not refunded again, unless its dispute is won', async () => {
+  const { OWED } = life;
+  if (!('captured' in OWED)) throw new Error('OWED does not ask for the status');
+  const refunds: unknown[] = [];
+  const failed = { status: 'FAILED', amount: payment.amount } as const;
+  const won = { disputeId: 'dp_1', status: 'WON', amount: payment.amount, currency: 'EUR', reason: '' } as const;
+  const situation = { attempt, seen: { is: 'captured', ...payment }, nowMs: 0 } as const;
+  const rest = { isNew: false, isUnwanted: false, isListed: false };
+  const steps = [[], [won]].map((disputes) => {
+    const act = {
+      report: async () => ({ refunds: [failed], disputes }),
+      refund: async (input: unknown) => refunds.push(input),
+    } as unknown as Actions;
+    return OWED.captured({ ...situation, ...rest, act });
+  });
+  expect(await Promise.all(steps)).toEqual([{ waitSeconds: 3_600 }, { next: 'OWED' }]);
+  expect(refunds).toEqual([{ amount: payment.amount, currency: 'EUR' }]);
+});
+
 test('if the claim can no longer be extended, the money is released instead of captured', async () => {
   const { step, calls } = await authorised('CLAIMED', {}, 'order_cancelled');
   expect(step).toEqual({ next: 'VOIDING', change: { reason: 'order_cancelled' } });

@@ -171,15 +171,23 @@ export function returnedOf(seen: Captured, { disputes }: Pick<SeenReversals, 'di
     .reduce<bigint>((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), refunded);
 }
 
+/** Whether a dispute has taken money of a payment from the merchant. */
+export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
+  disputes.some(({ status }) => status === 'OPEN' || status === 'LOST');
+
 /**
  * Refunds a payment that the gateway refused, unless the bank returns the money. If a dispute of only a part of it is
- * lost, a person has to refund the rest, because providers treat such payments differently.
+ * lost, a person has to refund the rest, because providers treat such payments differently. A person also has to return
+ * a payment whose refund failed, because another one would fail too, unless the reason was a dispute that is won now.
  */
 async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
   const reversals = await act.report();
   const { amount, currency, refunded = 0n } = seen;
   if (returnedOf(seen, reversals) >= amount) return { next: 'REFUNDED' };
-  if (reversals.disputes.some(({ status }) => status === 'OPEN' || status === 'LOST')) return { waitSeconds: hour };
+  const { refunds, disputes } = reversals;
+  const hasFailed =
+    refunds.some(({ status }) => status === 'FAILED') && disputes.every(({ status }) => status !== 'WON');
+  if (hasFailed || isDisputed(reversals)) return { waitSeconds: hour };
   await act.refund({ amount: (amount - refunded) as AmountHundredths, currency });
   return { next: 'OWED' };
 }

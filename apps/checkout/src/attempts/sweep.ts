@@ -17,7 +17,7 @@ export async function continueAttempts(
 }
 
 /** How many days the daily comparison of payments, and the daily reading of refunds and disputes, goes back. */
-const comparedDays = 180;
+export const comparedDays = 180;
 
 /**
  * Returns the jobs that find what no request continues. Without any webhook, every payment is recorded within about a

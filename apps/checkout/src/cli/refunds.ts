@@ -3,25 +3,31 @@ import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
-import type { AdvanceDeps } from '../attempts/advance.ts';
+import { type AdvanceDeps, providerOf } from '../attempts/advance.ts';
+import { isDisputed } from '../attempts/life.ts';
+import { comparedDays } from '../attempts/sweep.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
+import { hasKey } from '../providers/accounts.ts';
+import { readReversals } from '../providers/provider.ts';
 import { openCredits } from '../statements/credits.ts';
 import { jsonHelp, type Output, type With } from './commands.ts';
 
 /** The dependencies of refunds that a person makes. */
-export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway'>;
+export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
 
 /** Adds the commands for refunds that a person makes, such as those of transfers, to `payments`. */
 export function addRefundCommands(program: Command, withRefunds: With<RefundDeps>, { print, actor }: Output): void {
   program
     .command('refunds')
-    .description('Lists what a person must refund: refunds of transfers, and transfers that are owed.')
+    .description(
+      'Lists what a person must refund: transfers, and refused payments whose refund failed at the provider.',
+    )
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withRefunds(async (deps) => {
         const columns = { SINCE: 23, AMOUNT: 16, REFUND: 20, 'ORDER TOKEN': 32, ORDER: 20, PAYMENT: 0 };
         const { printRow, end } = startList(columns, json, print);
-        for await (const { creditId: _, currency, ...refund } of refundsByHand(deps)) {
+        for await (const { kind: _, currency, ...refund } of refundsByHand(deps)) {
           const { createdAt, refundId, paymentId, orderToken, orderId } = refund;
           const amount = `${formatAmount(refund.amount)} ${currency}`;
           const since = displayTime(new Date(createdAt));
@@ -44,10 +50,9 @@ export function addRefundCommands(program: Command, withRefunds: With<RefundDeps
           (failed && (await findMade(deps, orderToken, refundId))) ??
           undefined;
         if (refund === undefined) throw new StartError(`No refund ${refundId} of this order is for a person to make.`);
-        const { paymentId, amount, orderId, merchantId, creditId, madeAs } = refund;
-        const isTransfer = creditId !== undefined;
-        if (failed && isTransfer && madeAs === undefined)
-          throw new StartError(`The transfer ${refundId} is still owed.`);
+        const { kind, paymentId, amount, orderId, merchantId, madeAs } = refund;
+        const isRequested = kind === 'requested';
+        if (failed && !isRequested && madeAs === undefined) throw new StartError(`${refundId} is still owed.`);
         const key = { order_id: orderId, refund_id: refundId };
         const earlier = await deps.store.findAction('refund_failed', merchantId, key);
         // A refund that failed keeps its id, so the next transfer of the same money needs another one.
@@ -55,30 +60,37 @@ export function addRefundCommands(program: Command, withRefunds: With<RefundDeps
         const providerRefundId = madeAs ?? `manual_${hash('sha256', content).slice(0, 32)}`;
         const payment = { payment_id: paymentId, amount: formatAmount(amount) };
         const details = { ...key, ...payment, provider_refund_id: providerRefundId };
-        const made = isTransfer ? 'transfer_refunded' : 'refunded';
-        await deps.store.log(actor, failed ? 'refund_failed' : made, merchantId, details);
+        await deps.store.log(actor, failed ? 'refund_failed' : actions[kind], merchantId, details);
         const refused = await deps.gateway.recordRefund({
           orderToken,
           paymentId,
           amount,
-          ...(!isTransfer && { refundId }),
+          ...(isRequested && { refundId }),
           ...(failed ? { status: 'FAILED', reason: 'returned_by_bank' } : { status: 'SUCCEEDED' }),
           providerRefundId,
         });
         if (refused !== undefined) throw new StartError(`The gateway did not record the refund: ${refused}.`);
-        if (isTransfer) await openCredits(deps.store).setRefunded(creditId, !failed);
+        if (kind === 'transfer') await openCredits(deps.store).setRefunded(creditIdOf(refundId), !failed);
+        if (kind === 'payment') await deps.store.setRefundedByHand(refundId, !failed);
         print(`Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId}.`);
       }),
     );
 }
 
+/** The action in the audit log for each kind of refund that was made. */
+const actions = { requested: 'refunded', transfer: 'transfer_refunded', payment: 'payment_refunded' } as const;
+
 /** Precedes the number of an entry that is owed. */
 const entryPrefix = 'entry-';
 
+const creditIdOf = (refundId: string) => Number(refundId.replace(entryPrefix, ''));
+
 /** A refund that a person makes. */
 interface RefundByHand {
+  /** Whether the merchant requested it, or the gateway refused a transfer, or a payment whose refund failed. */
+  readonly kind: keyof typeof actions;
   readonly createdAt: string;
-  /** The merchant's id, or the entry of a statement that is owed. */
+  /** The merchant's id, the entry of a statement that is owed, or the attempt with the payment. */
   readonly refundId: string;
   readonly paymentId: string;
   readonly orderToken: string;
@@ -86,29 +98,48 @@ interface RefundByHand {
   readonly merchantId: string;
   readonly amount: AmountHundredths;
   readonly currency: string;
-  /** Absent for a refund that the merchant requested. */
-  readonly creditId?: number | undefined;
   /** The provider's id with which it was recorded as made; absent before that. */
   readonly madeAs?: string;
 }
 
-/** Yields the transfers that are owed, and the pending refunds whose payment no attempt took. */
-async function* refundsByHand({ gateway, store }: RefundDeps): AsyncGenerator<RefundByHand> {
+/** Yields the transfers that are owed, the pending refunds whose payment no attempt took, and those that failed. */
+async function* refundsByHand(deps: RefundDeps): AsyncGenerator<RefundByHand> {
+  const { gateway, store } = deps;
   for (const { creditId, createdAt, orderToken, amountHundredths, ...credit } of await openCredits(store).owed()) {
     const order = orderToken === null ? undefined : await gateway.resolve(orderToken);
     if (orderToken === null || order === undefined) continue;
     const { paymentId, currency } = credit;
     const { orderId, merchantId } = order;
     const amount = amountHundredths as AmountHundredths;
-    const refundId = `${entryPrefix}${creditId}`;
-    const since = createdAt.toISOString();
-    yield { createdAt: since, refundId, creditId, paymentId, orderToken, orderId, merchantId, amount, currency };
+    const entry = {
+      kind: 'transfer',
+      createdAt: createdAt.toISOString(),
+      refundId: `${entryPrefix}${creditId}`,
+    } as const;
+    yield { ...entry, paymentId, orderToken, orderId, merchantId, amount, currency };
   }
   for await (const { refundId, amount: double, ...refund } of gateway.pendingRefunds()) {
     const { createdAt, paymentId, orderToken, orderId, merchantId, currency } = refund;
     if (refundId === undefined || (await store.reported(orderToken, paymentId)) !== undefined) continue;
     const amount = amountOfNumber(double);
-    yield { createdAt, refundId, paymentId, orderToken, orderId, merchantId, amount, currency };
+    yield { kind: 'requested', createdAt, refundId, paymentId, orderToken, orderId, merchantId, amount, currency };
+  }
+  yield* failedRefunds(deps);
+}
+
+/** Yields what the customer has not got back of refused payments whose refund failed at the provider. */
+async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
+  const withKey = (await deps.store.listConnections()).filter(hasKey).map(({ connectionId }) => connectionId);
+  for (const attempt of await deps.store.refused(comparedDays)) {
+    if (attempt.connectionId === null || !withKey.includes(attempt.connectionId)) continue;
+    const reversals = await readReversals(await providerOf(deps, attempt), attempt);
+    const { refunds } = reversals;
+    const made = refunds.filter(({ status }) => status !== 'FAILED');
+    const left = made.reduce((rest, { amount }) => rest - amount, attempt.paidHundredths ?? 0n);
+    if (isDisputed(reversals) || made.length === refunds.length || left <= 0n) continue;
+    const { attemptId: refundId, createdAt, paymentId, orderToken, orderId, merchantId, currency } = attempt;
+    const since = { kind: 'payment', createdAt: createdAt.toISOString(), refundId, paymentId: `${paymentId}` } as const;
+    yield { ...since, orderToken, orderId, merchantId, amount: left as AmountHundredths, currency };
   }
 }
 
@@ -118,7 +149,7 @@ async function findRefund(deps: RefundDeps, orderToken: string, refundId: string
   return undefined;
 }
 
-/** Finds a refund, or a transfer that was owed, that a person recorded as made. It is no longer listed. */
+/** Finds a refund that a person recorded as made. It is no longer listed. */
 async function findMade(
   { gateway, store }: RefundDeps,
   orderToken: string,
@@ -127,12 +158,12 @@ async function findMade(
   const order = await gateway.resolve(orderToken);
   if (order === undefined) return undefined;
   const { orderId, merchantId } = order;
-  const key = { order_id: orderId, refund_id: refundId };
-  const refund = await store.findAction('refunded', merchantId, key);
-  const made = refund ?? (await store.findAction('transfer_refunded', merchantId, key));
-  const amount = parseAmount(made?.amount ?? '');
-  if (!made?.payment_id || !made.provider_refund_id || !amount.ok) return undefined;
-  const creditId = refund === undefined ? Number(refundId.replace(entryPrefix, '')) : undefined;
-  const { payment_id: paymentId, provider_refund_id: madeAs } = made;
-  return { refundId, creditId, paymentId, madeAs, orderToken, orderId, merchantId, amount: amount.value };
+  for (const kind of ['requested', 'transfer', 'payment'] as const) {
+    const made = await store.findAction(actions[kind], merchantId, { order_id: orderId, refund_id: refundId });
+    const amount = parseAmount(made?.amount ?? '');
+    if (!made?.payment_id || !made.provider_refund_id || !amount.ok) continue;
+    const { payment_id: paymentId, provider_refund_id: madeAs } = made;
+    return { kind, refundId, paymentId, madeAs, orderToken, orderId, merchantId, amount: amount.value };
+  }
+  return undefined;
 }

@@ -4,7 +4,7 @@ import { and, asc, desc, eq, getTableColumns, gt, inArray, isNull, lte, or, type
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { newId } from './ids.ts';
 import type { Run } from './run.ts';
-import { type Attempt, attempts, calls, unfinishedStates } from './schema.ts';
+import { type Attempt, attempts, calls, refundedByHand, unfinishedStates } from './schema.ts';
 
 /** The values of an attempt that has not started. */
 type NewAttempt = Omit<typeof attempts.$inferInsert, 'attemptId' | 'state'>;
@@ -55,6 +55,18 @@ export function findAttempts({ run, first }: Run) {
             inArray(attempts.state, ['RECORDED', 'OWED', 'REFUNDED']),
           ),
         ),
+      ),
+
+    /** Returns the payments of the last days that the gateway refused, unless a person refunded them by hand. */
+    refused: (days: number) =>
+      run((db) =>
+        select(
+          and(
+            inArray(attempts.state, ['OWED', 'REFUNDED']),
+            gt(attempts.createdAt, inSeconds(-days * 86_400)),
+            sql`${attempts.reason} is distinct from ${refundedByHand}`,
+          ),
+        )(db).orderBy(asc(attempts.createdAt)),
       ),
 
     /** Returns the newest attempt of an order. */
@@ -169,6 +181,15 @@ export function changeAttempts({ run, first }: Run) {
         throw error;
       }
     },
+
+    /** Stores that a person refunded a refused payment without the provider, or that the bank returned this refund. */
+    setRefundedByHand: (attemptId: string, isRefunded: boolean) =>
+      run((db) =>
+        db
+          .update(attempts)
+          .set({ state: 'REFUNDED', reason: isRefunded ? refundedByHand : null, dueAt: null })
+          .where(and(eq(attempts.attemptId, attemptId), inArray(attempts.state, ['OWED', 'REFUNDED']))),
+      ),
 
     /**
      * Returns the key and the request of the last call of a kind, which are repeated for {@link keyHours} unless the

@@ -46,6 +46,9 @@ export const unfinishedStates = ['NEW', 'OPEN', 'CLAIMED', 'VOIDING', 'ENDING', 
 /** The states of a payment that paid its order, or was refunded. Only its refunds and disputes can still change. */
 export const decidedStates = ['RECORDED', 'REFUNDED'] as const;
 
+/** The reason of an attempt whose payment a person refunded without the provider. */
+export const refundedByHand = 'refunded_by_hand';
+
 const isUnfinished = (state: unknown): SQL =>
   sql`${state} in (${sql.raw(unfinishedStates.map((name) => `'${name}'`).join(', '))})`;
 
