@@ -1,7 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { testLimitMs } from '../../../../tools/test-limits.ts';
 import { faults } from './faults.ts';
 import { expectNothingLost, faultTable, faultyServer, runFaults } from './run-faults.ts';
+
+// The gateway recovers from one fault after another, which took more than 10 minutes at half a core.
+vi.setConfig({ testTimeout: 3 * testLimitMs });
 
 test('under a few faults of most kinds, no acknowledged order or change is lost, duplicated or altered', async () => {
   const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 32));
