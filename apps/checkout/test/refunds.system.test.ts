@@ -14,16 +14,29 @@ const stripe = createStripeStandIn();
 const world = useWorld('live', stripe.send);
 const refundRoute = 'POST /v1/refunds';
 
-/** Creates an order of 10 that a card paid. Returns its payment at Stripe. */
-async function paid(orderId: string, order_currency = 'EUR') {
+/** Creates an order of 10 whose customer has chosen to pay at Stripe. */
+async function started(orderId: string, order_currency = 'EUR') {
   await world.connect('stripe', 'acct_stand_in', stripe.secrets);
   const orderToken = await world.createOrder(orderId, { order_amount: 10, order_currency });
   await world.post(`/pay/${orderToken}`);
-  const attempt = await world.store.newest(orderToken);
+  return { orderToken, attempt: await world.store.newest(orderToken) };
+}
+
+/** Creates an order of 10 that a card paid. Returns its payment at Stripe. */
+async function paid(orderId: string, order_currency?: string) {
+  const { orderToken, attempt } = await started(orderId, order_currency);
   const intent = stripe.pay(attempt?.sessionId ?? '');
   await world.advance(attempt?.attemptId ?? '');
   expect(await world.findOrder(orderId)).toMatchObject({ order_status: 'PAID' });
   return { intent, orderToken, attempt };
+}
+
+/** Creates an order of 10 of which 9 are paid. The gateway refuses the payment once its attempt continues. */
+async function underpaid(orderId: string) {
+  const { orderToken, attempt } = await started(orderId);
+  const intent = stripe.pay(attempt?.sessionId ?? '', { amount: 900 });
+  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  return { orderToken, attemptId: attempt?.attemptId ?? '', intent };
 }
 
 const request = async (orderId: string, refund: object) =>
@@ -145,13 +158,8 @@ test('a payment whose refunds cannot be read does not keep those of others from 
 });
 
 test('a payment that the gateway refused is no longer owed when its refund was made', async () => {
-  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
-  const orderToken = await world.createOrder('owed', { order_amount: 10, order_currency: 'EUR' });
-  await world.post(`/pay/${orderToken}`);
-  const attempt = await world.store.newest(orderToken);
-  const intent = stripe.pay(attempt?.sessionId ?? '', { amount: 900 });
-  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
-  await world.advance(attempt?.attemptId ?? '');
+  const { intent, attemptId } = await underpaid('owed');
+  await world.advance(attemptId);
   await expectReversals('owed', {
     refused_payments: [{ payment_id: intent.id, code: 'payment_mismatch', refunded_at: expect.any(String) }],
   });
@@ -159,12 +167,7 @@ test('a payment that the gateway refused is no longer owed when its refund was m
 });
 
 test('a refused payment is not refunded while its dispute is open or lost, but once it is won', async () => {
-  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
-  const orderToken = await world.createOrder('disputed', { order_amount: 10, order_currency: 'EUR' });
-  await world.post(`/pay/${orderToken}`);
-  const { attemptId = '', sessionId } = (await world.store.newest(orderToken)) ?? {};
-  const intent = stripe.pay(sessionId ?? '', { amount: 900 });
-  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  const { intent, attemptId } = await underpaid('disputed');
   stripe.dispute(intent, 'needs_response');
   expect(await world.advance(attemptId)).toMatchObject({ state: 'OWED', failures: 0 });
   expect(await world.findOrder('disputed')).toMatchObject({ disputes: [{ status: 'OPEN' }] });
@@ -181,12 +184,7 @@ test('a refused payment is not refunded while its dispute is open or lost, but o
 });
 
 test('a refused payment whose refund failed is listed for a person, and not refunded again', async () => {
-  await world.connect('stripe', 'acct_stand_in', stripe.secrets);
-  const orderToken = await world.createOrder('refund-failed', { order_amount: 10, order_currency: 'EUR' });
-  await world.post(`/pay/${orderToken}`);
-  const { attemptId = '', sessionId } = (await world.store.newest(orderToken)) ?? {};
-  const intent = stripe.pay(sessionId ?? '', { amount: 900 });
-  Object.assign(intent, { status: 'succeeded', amount_received: 900 });
+  const { intent, attemptId, orderToken } = await underpaid('refund-failed');
   await world.advance(attemptId);
   await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'REFUNDED' });
   const { run, listed } = refundCommands();

@@ -110,13 +110,17 @@ async function* refundsByHand(deps: RefundDeps): AsyncGenerator<RefundByHand> {
     if (orderToken === null || order === undefined) continue;
     const { paymentId, currency } = credit;
     const { orderId, merchantId } = order;
-    const amount = amountHundredths as AmountHundredths;
-    const entry = {
+    yield {
       kind: 'transfer',
       createdAt: createdAt.toISOString(),
       refundId: `${entryPrefix}${creditId}`,
-    } as const;
-    yield { ...entry, paymentId, orderToken, orderId, merchantId, amount, currency };
+      paymentId,
+      orderToken,
+      orderId,
+      merchantId,
+      amount: amountHundredths as AmountHundredths,
+      currency,
+    };
   }
   for await (const { refundId, amount: double, ...refund } of gateway.pendingRefunds()) {
     const { createdAt, paymentId, orderToken, orderId, merchantId, currency } = refund;
@@ -137,9 +141,18 @@ async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
     const made = refunds.filter(({ status }) => status !== 'FAILED');
     const left = made.reduce((rest, { amount }) => rest - amount, attempt.paidHundredths ?? 0n);
     if (isDisputed(reversals) || made.length === refunds.length || left <= 0n) continue;
-    const { attemptId: refundId, createdAt, paymentId, orderToken, orderId, merchantId, currency } = attempt;
-    const since = { kind: 'payment', createdAt: createdAt.toISOString(), refundId, paymentId: `${paymentId}` } as const;
-    yield { ...since, orderToken, orderId, merchantId, amount: left as AmountHundredths, currency };
+    const { attemptId, createdAt, paymentId, orderToken, orderId, merchantId, currency } = attempt;
+    yield {
+      kind: 'payment',
+      createdAt: createdAt.toISOString(),
+      refundId: attemptId,
+      paymentId: `${paymentId}`,
+      orderToken,
+      orderId,
+      merchantId,
+      amount: left as AmountHundredths,
+      currency,
+    };
   }
 }
 
