@@ -4,7 +4,6 @@ import {
   type ConnectionOptions,
   type DatabaseClient,
   openTransactionClient,
-  patientConnectTimeoutMs,
 } from '../connections/client.ts';
 import { isConcurrencyFailure, withRedactedErrors } from '../connections/errors.ts';
 
@@ -59,7 +58,7 @@ export function openOperatorClient(
   { url, patience }: AdminOptions,
   name: string,
 ): Closable & AsyncDisposable & { readonly run: Run } {
-  const client = openAdministration({ url, patience, connectTimeoutMs: patientConnectTimeoutMs }, name);
+  const client = openAdministration({ url, patience }, name);
   const run = runOn(client);
   return {
     run: (statement) => withRedactedErrors(() => run(statement)),

@@ -8,7 +8,6 @@ import {
   ConnectionLost,
   ConnectionStuck,
   isConnectionLost,
-  isConnectTimeout,
   isUnprepared,
   redact,
   withRedactedErrors,
@@ -16,22 +15,13 @@ import {
 import { type ServerProbe, watchSession } from './session-watch.ts';
 import { type Address, createAddresses, type OpenedSocket, openSocket, type SocketTarget } from './sockets.ts';
 
-/**
- * Time limit for opening a session. Opening one takes a few milliseconds, or a few hundred on a busy server. A hung
- * server still accepts the connection, so only this limit ends the attempt.
- */
-export const connectTimeoutMs = 1_500;
-
-/**
- * Time limit for opening a session in a command or during the startup of a gateway. There is no other server to try,
- * and the machine may be busy.
- */
-export const patientConnectTimeoutMs = 10_000;
-
 /** The server cancels a statement after this time, so only a dead connection reaches the client-side deadline. */
 export const serverStatementTimeoutMs = 4_000;
 
-/** The client-side deadline of a statement. On a half-open connection, the driver waits forever. */
+/**
+ * The client-side deadline of a statement. On a half-open connection, the driver waits forever. The first statement of
+ * a connection also opens the session in this time.
+ */
 const clientStatementTimeoutMs = 5_000;
 
 /** A statement without a response for this long is silent, and the client checks whether its server still exists. */
@@ -108,8 +98,6 @@ export interface ConnectionOptions extends DatabaseOptions {
   readonly applicationName: string;
   /** Time after which the server cancels a statement. Default: {@link serverStatementTimeoutMs}. */
   readonly statementTimeoutMs?: number;
-  /** Time limit for opening the connection. Default: {@link connectTimeoutMs}. */
-  readonly connectTimeoutMs?: number;
   /**
    * A setting with which the connection starts. A pooler rejects a startup parameter that its configuration does not
    * name, so other settings belong in {@link pinnedSettings} or in a transaction ({@link openTransactionClient}).
@@ -181,11 +169,7 @@ export function createConnectionEvents(onChange: (change: ConnectionChange) => v
   };
 }
 
-/**
- * Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. After
- * a connection that was not opened in time, the next one has twice as long, up to {@link patientConnectTimeoutMs}.
- * Otherwise a busy server, which still opens each session that was given up, would never recover.
- */
+/** Opens a client. `prepare` builds the prepared statements of a connection; it is called again after a reconnect. */
 export function openClient<Statements>(
   options: ConnectionOptions,
   prepare: (db: PostgresJsDatabase) => Statements,
@@ -194,11 +178,9 @@ export function openClient<Statements>(
   const opened = options.meter?.createCounter('order_gateway.database.connections', {
     description: 'Connections opened: the first of each client, and those that replace a lost one',
   });
-  const limitMs = options.connectTimeoutMs ?? connectTimeoutMs;
-  let currentLimitMs = limitMs;
   const open = () => {
     opened?.add(1, { client: options.applicationName });
-    const connection = openConnection({ ...options, connectTimeoutMs: currentLimitMs }, nextAddress);
+    const connection = openConnection(options, nextAddress);
     return { connection, statements: prepare(connection.db) };
   };
   let current = open();
@@ -209,12 +191,9 @@ export function openClient<Statements>(
       const { connection, statements } = current;
       try {
         const rows = await connection.run(() => statement(statements));
-        currentLimitMs = limitMs;
         options.connectionEvents?.succeeded(client);
         return rows;
       } catch (error) {
-        if (isConnectTimeout(error))
-          currentLimitMs = Math.max(limitMs, Math.min(2 * currentLimitMs, patientConnectTimeoutMs));
         if ((isConnectionLost(error) || isUnprepared(error)) && !isClosed)
           options.connectionEvents?.failed(client, redact(error).message);
         throw error;
@@ -236,7 +215,6 @@ export function openClient<Statements>(
 export function openConnection(options: ConnectionOptions, nextAddress = createAddresses()): Connection {
   const { url, applicationName, settings = {}, probe, patience = 1 } = options;
   const statementTimeoutMs = (options.statementTimeoutMs ?? serverStatementTimeoutMs) * patience;
-  const timeoutMs = (options.connectTimeoutMs ?? connectTimeoutMs) * patience;
   const responseTimeoutMs = clientStatementTimeoutMs * patience;
   const silentMs = silentAfterMs * patience;
   const { driverUrl, tls } = parseConnectionUrl(url);
@@ -259,7 +237,8 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
   // The driver's types lack `socket`, which its README documents under "Custom socket".
   const driverOptions = {
     max: 1,
-    connect_timeout: timeoutMs / 1_000,
+    // The deadline of the first statement ends the attempt.
+    connect_timeout: 0,
     // By default, the driver closes a connection after up to an hour, and a statement would wait for a new one.
     max_lifetime: null,
     idle_timeout: 0,
@@ -286,7 +265,7 @@ export function openConnection(options: ConnectionOptions, nextAddress = createA
     socket: async (target: SocketTarget) => {
       address = await nextAddress(target);
       if (isOver) throw new ConnectionLost();
-      opened = openSocket(address, tls, timeoutMs);
+      opened = openSocket(address, tls);
       return opened.socket;
     },
   };
@@ -408,7 +387,7 @@ export async function withConnection<Result>(
   options: ConnectionOptions,
   work: (connection: Connection) => Promise<Result>,
 ): Promise<Result> {
-  await using connection = openConnection({ connectTimeoutMs: patientConnectTimeoutMs, ...options });
+  await using connection = openConnection(options);
   return await withRedactedErrors(async () => {
     await connection.open();
     return work(connection);

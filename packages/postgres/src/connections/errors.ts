@@ -7,13 +7,6 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** A connection was not opened in time. */
-export class ConnectionTimedOut extends ConnectionLost {
-  constructor() {
-    super('no connection to the database: CONNECT_TIMEOUT');
-  }
-}
-
 /** The message used when a server rejects TLS that is required. */
 export const noTlsMessage =
   'no TLS connection to the database: it rejected TLS; enable it there, or set sslmode=disable in a private network';
@@ -45,7 +38,6 @@ const connectionCodes = new Set([
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
   'CONNECTION_ENDED',
-  'CONNECT_TIMEOUT',
   'ECONNREFUSED',
   'ECONNRESET',
   'EHOSTUNREACH',
@@ -137,12 +129,6 @@ export function isConnectionLost(error: unknown): boolean {
   const cause = rootCause(error);
   // After a TLS failure, the driver also lets its next statement wait forever.
   return hasNoConnection(cause) || tlsCodes.test(codeOf(cause)) || connectionStates.test(codeOf(cause));
-}
-
-/** Whether a statement failed because its connection was not opened in time. */
-export function isConnectTimeout(error: unknown): boolean {
-  const cause = rootCause(error);
-  return cause instanceof ConnectionTimedOut || codeOf(cause) === 'CONNECT_TIMEOUT';
 }
 
 /** Whether a statement failed only because of a concurrent one, so that it can be run again. */

@@ -4,7 +4,6 @@ import {
   type Connection,
   openConnection,
   openTransactionClient,
-  patientConnectTimeoutMs,
   pinnedSettings,
   plansEveryRun,
   serverStatementTimeoutMs,
@@ -34,7 +33,7 @@ type Settings = Readonly<Record<string, string>>;
  */
 export async function awaitRecovery(url: string): Promise<void> {
   for (;;) {
-    await using connection = openConnection({ url, applicationName, connectTimeoutMs: patientConnectTimeoutMs });
+    await using connection = openConnection({ url, applicationName });
     try {
       return await connection.open();
     } catch (error) {
@@ -118,7 +117,7 @@ function inspectSessions(url: string) {
  * The statement runs in a transaction, because outside a transaction, the driver prepares it again.
  */
 async function requireSharedStatements(url: string): Promise<void> {
-  const options = { url, applicationName, settings: plansEveryRun, connectTimeoutMs: patientConnectTimeoutMs };
+  const options = { url, applicationName, settings: plansEveryRun };
   const first = openTransactionClient(options, { begin: 'begin' }, (db) =>
     db
       .select({ value: sql`${sql.placeholder('value')}::int` })

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { connectTimeoutMs, openConnection } from './client.ts';
+import { openConnection } from './client.ts';
 import { ConnectionLost, statementFailure } from './errors.ts';
 import {
   type IdentifiedConnection,
@@ -9,6 +9,9 @@ import {
   serverStart,
 } from './session-watch.ts';
 import type { Address } from './sockets.ts';
+
+/** Time limit of a probe. Opening a session takes a few milliseconds, or a few hundred on a busy server. */
+const probeTimeoutMs = 1_500;
 
 /** Clients share a result for this long, so that a process probes an address at most four times per second. */
 const resultSharedMs = 250;
@@ -64,7 +67,7 @@ function stateFrom(result: ProbeResult, session: Session | undefined): SessionSt
 }
 
 async function findServer(url: string, address: Address, patience: number): Promise<ProbeResult> {
-  const options = { url, applicationName: 'order-gateway probe', statementTimeoutMs: connectTimeoutMs, patience };
+  const options = { url, applicationName: 'order-gateway probe', statementTimeoutMs: probeTimeoutMs, patience };
   const { promise: noServer, resolve: giveUp } = Promise.withResolvers<'no server'>();
   let isTried = false;
   const connection = openConnection(options, async () => {
@@ -76,7 +79,7 @@ async function findServer(url: string, address: Address, patience: number): Prom
     giveUp('no server');
     throw new ConnectionLost();
   });
-  const timer = setTimeout(() => giveUp('no server'), connectTimeoutMs * patience);
+  const timer = setTimeout(() => giveUp('no server'), probeTimeoutMs * patience);
   // The statement timeout does not end waits of these types, such as a commit's wait for its standby.
   const response = connection
     .run(() =>

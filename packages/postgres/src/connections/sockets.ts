@@ -4,7 +4,7 @@ import { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import type { TlsSettings } from './connection-url.ts';
-import { ConnectionLost, ConnectionTimedOut, noTlsMessage } from './errors.ts';
+import { ConnectionLost, noTlsMessage } from './errors.ts';
 
 /** The minimum time between two connection attempts of a client, so that they do not flood a database that is down. */
 const reconnectPauseMs = 100;
@@ -52,12 +52,12 @@ export interface OpenedSocket {
    * write.
    */
   readonly socket: Promise<Duplex>;
-  /** Ends the attempt, which then fails with the reason, or ends the connection. */
-  destroy(reason?: ConnectionLost): void;
+  /** Ends the attempt, which then fails, or ends the connection. */
+  destroy(): void;
 }
 
-/** Opens a socket to an address. With TLS, connecting and the handshake take at most `timeoutMs` milliseconds. */
-export function openSocket(address: Address, tls: TlsSettings | undefined, timeoutMs: number): OpenedSocket {
+/** Opens a socket to an address, and makes the TLS handshake. Has no time limit; `destroy` ends the attempt. */
+export function openSocket(address: Address, tls: TlsSettings | undefined): OpenedSocket {
   const plainSocket = connect('path' in address ? address : { ...address, port: address.port ?? 0, noDelay: true });
   let current: Socket = plainSocket;
   // If a server closes each new connection, the driver would otherwise reconnect until the deadline of the statement.
@@ -66,8 +66,8 @@ export function openSocket(address: Address, tls: TlsSettings | undefined, timeo
   });
   // With TLS, only the TLS socket may be destroyed: a write to a destroyed socket below it ends the process with EBADF.
   const ending = new AbortController();
-  const destroy = (reason = new ConnectionLost()) => {
-    ending.abort(reason);
+  const destroy = () => {
+    ending.abort(new ConnectionLost());
     current.destroy();
   };
   if (tls === undefined) return { socket: Promise.resolve(plainSocket), destroy };
@@ -77,13 +77,10 @@ export function openSocket(address: Address, tls: TlsSettings | undefined, timeo
     current = connectTls({ socket: plainSocket, ...(!isIP(host) && { servername: host }), ...options });
     return current;
   };
-  const timer = setTimeout(() => destroy(new ConnectionTimedOut()), timeoutMs);
-  const socket = secure(plainSocket, tls, beginTls, ending.signal)
-    .catch((error) => {
-      destroy();
-      return failingStream(error);
-    })
-    .finally(() => clearTimeout(timer));
+  const socket = secure(plainSocket, tls, beginTls, ending.signal).catch((error) => {
+    destroy();
+    return failingStream(error);
+  });
   return { socket, destroy };
 }
 

@@ -2,9 +2,7 @@ import { type AccountId, liveSecretsMax } from '@order-gateway/domain/accounts';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type AccountAdmin, openAccountAdmin } from '../../src/accounts/account-admin.ts';
-import { connectTimeoutMs } from '../../src/connections/client.ts';
 import { openOrderStore } from '../../src/order-store.ts';
-import { startDatabaseProxy } from '../../testing/database-proxy.ts';
 import { useTestDatabase } from '../../testing/test-database.ts';
 
 const database = useTestDatabase();
@@ -91,16 +89,4 @@ test('orders are created while a secret is being added to their merchant', async
     expect(await store.create(order, 20_000)).toMatchObject({ kind: 'created' });
   });
   expect(await adding.promise).toMatchObject({ kind: 'added' });
-});
-
-test('a command waits longer for a busy server than the connect timeout of a call', async () => {
-  const proxy = await startDatabaseProxy(database.url, (client, server) => {
-    setTimeout(() => client.pipe(server).pipe(client), 1.5 * connectTimeoutMs);
-  });
-  const command = openAccountAdmin({ url: proxy.url });
-  onTestFinished(async () => {
-    await command.close();
-    await proxy.close();
-  });
-  expect(await command.listSecrets('app_unknown')).toBeUndefined();
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 function openTestClient(url: string, probe = createServerProbe(url)): DatabaseClient<PostgresJsDatabase> {
-  const options = { url, applicationName: 'probed', probe, connectTimeoutMs: 60_000 };
+  const options = { url, applicationName: 'probed', probe };
   const client = openClient(options, (db) => db);
   onTestFinished(() => client.close());
   return client;

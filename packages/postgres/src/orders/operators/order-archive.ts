@@ -1,12 +1,6 @@
 import { getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
-import {
-  arrayLiteral,
-  noStatementTimeoutMs,
-  openConnection,
-  patientConnectTimeoutMs,
-  withConnection,
-} from '../../connections/client.ts';
+import { arrayLiteral, noStatementTimeoutMs, openConnection, withConnection } from '../../connections/client.ts';
 import {
   DatabaseError,
   failsWithAnyValues,
@@ -137,12 +131,7 @@ const timeOf = (ms: SQL): SQL => sql`to_timestamp((${ms})::numeric / 1000)`;
  * be stored. Orders that were restored before that line stay.
  */
 export async function importOrders(url: string, lines: AsyncIterable<string>): Promise<Restored> {
-  await using connection = openConnection({
-    url,
-    applicationName,
-    statementTimeoutMs: noStatementTimeoutMs,
-    connectTimeoutMs: patientConnectTimeoutMs,
-  });
+  await using connection = openConnection({ url, applicationName, statementTimeoutMs: noStatementTimeoutMs });
   const counts = { restored: 0, existing: 0 };
   const insert = (page: readonly string[]) =>
     connection.db.execute(sql`

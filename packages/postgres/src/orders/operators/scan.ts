@@ -8,7 +8,6 @@ import {
   type ConnectionOptions,
   noStatementTimeoutMs,
   openConnection,
-  patientConnectTimeoutMs,
 } from '../../connections/client.ts';
 import { redact } from '../../connections/errors.ts';
 import { events, orders } from '../../schema.ts';
@@ -47,11 +46,7 @@ export async function* readPages<Row>(
   { pageMax, ...options }: Pick<ConnectionOptions, 'url' | 'applicationName'> & { readonly pageMax: number },
   read: (db: PostgresJsDatabase, after: Row | undefined) => PromiseLike<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
-  await using connection = openConnection({
-    ...options,
-    statementTimeoutMs: noStatementTimeoutMs,
-    connectTimeoutMs: patientConnectTimeoutMs,
-  });
+  await using connection = openConnection({ ...options, statementTimeoutMs: noStatementTimeoutMs });
   try {
     await connection.open();
     let after: Row | undefined;
