@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import {
   type Connection,
   openConnection,
@@ -22,8 +23,7 @@ const recoveryPollMs = 500;
  */
 export const workerConnectionsMax = 20;
 
-/** Whether the database may be distributed over several servers. */
-export const hasCitus = sql<boolean>`exists (select from pg_extension where extname = 'citus')`;
+const citusExists = sql<boolean>`exists (select from pg_extension where extname = 'citus')`;
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -142,6 +142,12 @@ async function requireSharedStatements(url: string): Promise<void> {
 const unsharedStatementsMessage =
   'its pooler shares sessions, but not their prepared statements: set pool_mode = session, or max_prepared_statements above 0 in PgBouncer 1.21 or newer';
 
+/** Whether the database has Citus, and so may be distributed over several servers. */
+export async function hasCitus(db: PostgresJsDatabase): Promise<boolean> {
+  const [row] = await db.execute<{ exists: boolean }>(sql`select ${citusExists}`);
+  return row?.exists ?? false;
+}
+
 async function inspect({ db, run }: Connection) {
   const settingsBy = (column: 'setting' | 'reset_val') => sql<Settings>`
     (select json_object_agg(name, ${sql.identifier(column)}) from pg_settings)`;
@@ -150,7 +156,7 @@ async function inspect({ db, run }: Connection) {
       pid: sql<number>`pg_backend_pid()`,
       settings: settingsBy('setting').as('settings'),
       defaults: settingsBy('reset_val').as('defaults'),
-      hasCitus,
+      hasCitus: citusExists,
     })
     .from(sql`(select) nothing`);
   const [session] = await run(() => query.execute());

@@ -57,8 +57,8 @@ export async function eraseOrders(options: ErasureOptions, target: ErasureTarget
   const { url } = options;
   const limits = target.by === 'email' ? { statementTimeoutMs: noStatementTimeoutMs } : {};
   const connectionOptions = { url, applicationName, ...limits };
-  const { resolved, isDistributed } = await withConnection(connectionOptions, ({ db, run }) =>
-    run(() => resolve(db, target)),
+  const [resolved, isDistributed] = await withConnection(connectionOptions, ({ db, run }) =>
+    run(() => Promise.all([resolve(db, target), hasCitus(db)])),
   );
   const eraseOn = (server?: MerchantServer) =>
     withConnection(connectionOptions, (connection) => eraseOnServer(connection, server, resolved, options));
@@ -116,33 +116,22 @@ async function eraseOnServer(
 /** Counts the orders that {@link eraseOrders} would erase. The statement has no time limit. */
 export function countErasableOrders(url: string, target: ErasureTarget): Promise<number> {
   const options = { url, applicationName, statementTimeoutMs: noStatementTimeoutMs };
-  return withConnection(options, async ({ db }) => {
-    const { resolved } = await resolve(db, target);
-    return db.$count(orders, isErasable(resolved));
-  });
+  return withConnection(options, async ({ db }) => db.$count(orders, isErasable(await resolve(db, target))));
 }
 
-/**
- * Finds the merchant of an order. The clock of a gateway may be wrong, so the database decides how old an order is.
- * Also returns whether merchants may be on different servers.
- */
-async function resolve(
-  db: PostgresJsDatabase,
-  target: ErasureTarget,
-): Promise<{ readonly resolved: ResolvedTarget; readonly isDistributed: boolean }> {
-  const clientId = target.by === 'order' ? target.clientId : null;
-  const daysAgo = target.by === 'age' && 'daysAgo' in target.before ? target.before.daysAgo : null;
-  const [row] = await db.execute<{ isDistributed: boolean; merchantId: string | null; before: string | null }>(sql`
-    select ${hasCitus} as "isDistributed", now() - make_interval(days => ${daysAgo}::int) as before,
-      (select ${accounts.id} from ${accounts} where ${accounts.clientId} = ${clientId}) as "merchantId"`);
-  const isDistributed = row?.isDistributed ?? false;
-  if (target.by === 'email') return { resolved: target, isDistributed };
+/** Finds the merchant of an order. The clock of a gateway may be wrong, so the database decides how old an order is. */
+async function resolve(db: PostgresJsDatabase, target: ErasureTarget): Promise<ResolvedTarget> {
+  if (target.by === 'email') return target;
   if (target.by === 'order') {
+    const [account] = await db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, target.clientId));
     // No account has the id 0.
-    return { resolved: { ...target, merchantId: Number(row?.merchantId ?? 0) as AccountId }, isDistributed };
+    return { ...target, merchantId: (account?.id ?? 0) as AccountId };
   }
-  const before = target.before instanceof Date ? target.before : new Date(row?.before ?? Number.NaN);
-  return { resolved: { by: target.by, before }, isDistributed };
+  if (target.before instanceof Date) return { by: 'age', before: target.before };
+  const [row] = await db.execute<{ before: string }>(
+    sql`select now() - make_interval(days => ${target.before.daysAgo}::int) as before`,
+  );
+  return { by: 'age', before: new Date(row?.before ?? Number.NaN) };
 }
 
 /** Finds merchants of a server that have orders to erase. The rows contain a merchant once for each order. */

@@ -54,8 +54,7 @@ export async function* exportOrders(url: string, range: CreatedRange): AsyncGene
  */
 function findParts(url: string): Promise<SQL[]> {
   return withConnection({ url, applicationName }, async ({ db }) => {
-    const [server] = await db.execute<{ isDistributed: boolean }>(sql`select ${hasCitus} as "isDistributed"`);
-    if (!server?.isDistributed) return [sql`true`];
+    if (!(await hasCitus(db))) return [sql`true`];
     const table = sql.raw(`'${getTableName(orders)}'::regclass`);
     const rows = await db.execute<{ ids: string }>(sql`
       select string_agg(${accounts.id}::text, ',') as ids from ${accounts} group by
