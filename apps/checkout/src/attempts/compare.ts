@@ -3,7 +3,7 @@ import type { Seen } from '../providers/provider.ts';
 import { refundedByHand } from '../store/schema.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 import type { AdvanceDeps } from './advance.ts';
-import { returnedOf, unlessProviderRefuses } from './life.ts';
+import { owedOf, unlessProviderRefuses } from './life.ts';
 
 /** A payment on which the provider, the checkout and the gateway do not agree. */
 export interface Difference {
@@ -56,8 +56,7 @@ export async function* comparePayments(
     const isReturned =
       attempt?.state === 'REFUNDED' &&
       seen.is === 'captured' &&
-      (attempt.reason === refundedByHand ||
-        returnedOf(seen, await provider.reversals(account, attempt)) >= seen.amount);
+      (attempt.reason === refundedByHand || owedOf(seen, await provider.reversals(account, attempt)) <= 0n);
     const difference = isReturned ? undefined : differenceOf(attempt, seen);
     const paymentId = 'paymentId' in seen ? seen.paymentId : (attempt?.paymentId ?? undefined);
     if (difference !== undefined) yield { attemptId, orderId: attempt?.orderId, paymentId, difference };

@@ -1,6 +1,7 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
 import { expect, test } from 'vitest';
-import type { SeenPayment } from '../providers/provider.ts';
+import type { SeenPayment, SeenReversals } from '../providers/provider.ts';
+import { refundedByHand } from '../store/schema.ts';
 import type { Attempt } from '../store/store.ts';
 import { type Actions, life } from './life.ts';
 
@@ -50,23 +51,59 @@ test('the claim is extended to 7 days when the money is authorised, and again be
   expect(await authorised('CLAIMED')).toMatchObject({ step: { next: 'CLAIMED' }, calls: [extension, 'capture'] });
 });
 
-test('a payment whose refund failed is not refunded again, unless its dispute is won', async () => {
-  const { OWED } = life;
-  if (!('captured' in OWED)) throw new Error('OWED does not ask for the status');
+/** Continues a refused payment with these refunds and disputes. Returns the step, and the refunds that were made. */
+async function reversed(state: 'OWED' | 'REFUNDED', seen: Partial<SeenReversals>, reason: string | null = null) {
   const refunds: unknown[] = [];
-  const failed = { status: 'FAILED', amount: payment.amount } as const;
-  const won = { disputeId: 'dp_1', status: 'WON', amount: payment.amount, currency: 'EUR', reason: '' } as const;
-  const situation = { attempt, seen: { is: 'captured', ...payment }, nowMs: 0 } as const;
-  const rest = { isNew: false, isUnwanted: false, isListed: false };
-  const steps = [[], [won]].map((disputes) => {
-    const act = {
-      report: async () => ({ refunds: [failed], disputes }),
-      refund: async (input: unknown) => refunds.push(input),
-    } as unknown as Actions;
-    return OWED.captured({ ...situation, ...rest, act });
+  const act = {
+    report: async () => ({ refunds: [], disputes: [], ...seen }),
+    refund: async (input: unknown) => refunds.push(input),
+  } as unknown as Actions;
+  const paid = { paidHundredths: payment.amount, paidCurrency: payment.currency };
+  const refused = { ...attempt, ...paid, state, reason, dueAt: new Date(0) };
+  const situation = { attempt: refused, act, nowMs: 0, isNew: false, isUnwanted: false, isListed: false };
+  const rules = life[state];
+  const step =
+    'unseen' in rules
+      ? await rules.unseen({ ...situation, seen: undefined })
+      : await rules.captured({ ...situation, seen: { is: 'captured', ...payment } });
+  return { step, refunds };
+}
+
+const refundOf = (status: 'SUCCEEDED' | 'FAILED', amount: bigint = payment.amount) => ({
+  ...{ providerRefundId: 're_1', status, amount: amount as AmountHundredths },
+});
+
+const disputeOf = (status: 'WON' | 'LOST', amount: bigint = payment.amount) => ({
+  ...{ disputeId: 'dp_1', status, amount: amount as AmountHundredths, currency: 'EUR', reason: '' },
+});
+
+test('a payment whose refund failed is not refunded again, unless its dispute is won', async () => {
+  const refunds = [refundOf('FAILED')];
+  expect(await reversed('OWED', { refunds })).toEqual({ step: { waitSeconds: 3_600 }, refunds: [] });
+  expect(await reversed('OWED', { refunds, disputes: [disputeOf('WON')] })).toEqual({
+    step: { next: 'OWED' },
+    refunds: [{ amount: payment.amount, currency: 'EUR' }],
   });
-  expect(await Promise.all(steps)).toEqual([{ waitSeconds: 3_600 }, { next: 'OWED' }]);
-  expect(refunds).toEqual([{ amount: payment.amount, currency: 'EUR' }]);
+});
+
+test('a payment of which a dispute returned a part and a refund the rest is no longer owed', async () => {
+  const seen = { refunds: [refundOf('SUCCEEDED', 400n)], disputes: [disputeOf('LOST', 600n)] };
+  expect(await reversed('OWED', seen)).toEqual({ step: { next: 'REFUNDED' }, refunds: [] });
+});
+
+test('what a lost dispute had returned is owed again once the dispute is won', async () => {
+  const refunds = [refundOf('SUCCEEDED', 400n)];
+  const disputes = [disputeOf('WON', 600n)];
+  expect((await reversed('REFUNDED', { refunds, disputes })).step).toEqual({ next: 'OWED' });
+  expect(await reversed('OWED', { refunds, disputes })).toEqual({
+    step: { next: 'OWED' },
+    refunds: [{ amount: 600n, currency: 'EUR' }],
+  });
+});
+
+test('a payment that a person refunded is not refunded again when its dispute is won', async () => {
+  const seen = { refunds: [refundOf('FAILED')], disputes: [disputeOf('WON')] };
+  expect((await reversed('REFUNDED', seen, refundedByHand)).step).toEqual({ waitSeconds: null });
 });
 
 test('if the claim can no longer be extended, the money is released instead of captured', async () => {

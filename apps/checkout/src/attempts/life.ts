@@ -1,5 +1,5 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
-import type { Answer, Customer } from '../gateway/gateway.ts';
+import type { Answer, Customer, SeenRefund } from '../gateway/gateway.ts';
 import {
   ProviderError,
   type RefundInput,
@@ -8,7 +8,7 @@ import {
   type SeenReversals,
   type Session,
 } from '../providers/provider.ts';
-import type { Attempt, AttemptState } from '../store/schema.ts';
+import { type Attempt, type AttemptState, refundedByHand } from '../store/schema.ts';
 import type { AttemptChange } from '../store/store.ts';
 
 /** How an attempt continues: in another state, or in the same one after a number of seconds; `null` for never. */
@@ -163,13 +163,24 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
-/** Returns how much of a payment the customer has again: by refunds that the provider shows, and by lost disputes. */
-export function returnedOf(seen: Captured, { disputes }: Pick<SeenReversals, 'disputes'>): bigint {
-  const { amount, currency, refunded = 0n } = seen;
-  return disputes
-    .filter(({ status }) => status === 'LOST')
-    .reduce<bigint>((sum, dispute) => sum + (dispute.currency === currency ? dispute.amount : amount), refunded);
+/** Returns how much of a payment the customer does not have again, by refunds or by lost disputes. */
+export function owedOf(
+  { amount, currency }: { readonly amount: bigint; readonly currency: string },
+  { refunds, disputes }: SeenReversals<Pick<SeenRefund, 'amount' | 'status'>>,
+): AmountHundredths {
+  const lost = disputes.filter(({ status }) => status === 'LOST');
+  const returned = [
+    ...refunds.filter(({ status }) => status !== 'FAILED').map((refund) => refund.amount),
+    ...lost.map((dispute) => (dispute.currency === currency ? dispute.amount : amount)),
+  ];
+  return returned.reduce((rest, part) => rest - part, amount) as AmountHundredths;
 }
+
+/** Returns the payment of an attempt, as it was reported to the gateway. */
+export const paymentOfAttempt = ({ paidHundredths, paidCurrency }: Attempt) => ({
+  amount: paidHundredths ?? 0n,
+  currency: paidCurrency ?? '',
+});
 
 /** Whether a dispute has taken money of a payment from the merchant. */
 export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
@@ -182,27 +193,29 @@ export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
  */
 async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
   const reversals = await act.report();
-  const { amount, currency, refunded = 0n } = seen;
-  if (returnedOf(seen, reversals) >= amount) return { next: 'REFUNDED' };
+  const amount = owedOf(seen, reversals);
+  if (amount <= 0n) return { next: 'REFUNDED' };
   const { refunds, disputes } = reversals;
   const hasFailed =
     refunds.some(({ status }) => status === 'FAILED') && disputes.every(({ status }) => status !== 'WON');
   if (hasFailed || isDisputed(reversals)) return { waitSeconds: hour };
-  await act.refund({ amount: (amount - refunded) as AmountHundredths, currency });
+  await act.refund({ amount, currency: seen.currency });
   return { next: 'OWED' };
 }
 
 /** Reports the refunds and disputes of a payment after a webhook or a list mentioned them. */
-async function report({ attempt: { dueAt, state }, act, nowMs, isNew }: Situation): Promise<Step> {
+async function report({ attempt, act, nowMs, isNew }: Situation): Promise<Step> {
+  const { dueAt, state, reason } = attempt;
   if (isNew || dueAt === null) return { waitSeconds: null };
   const secondsLeft = (dueAt.getTime() - nowMs) / 1_000;
   if (secondsLeft > 0) return { waitSeconds: secondsLeft };
-  const { refunds, disputes } = await act.report();
+  const reversals = await act.report();
   // The merchant has the money again that a lost dispute had returned, and has not refunded it.
   const isOwedAgain =
     state === 'REFUNDED' &&
-    disputes.some(({ status }) => status === 'WON') &&
-    refunds.every(({ status }) => status === 'FAILED');
+    reason !== refundedByHand &&
+    reversals.disputes.some(({ status }) => status === 'WON') &&
+    owedOf(paymentOfAttempt(attempt), reversals) > 0n;
   return isOwedAgain ? { next: 'OWED' } : { waitSeconds: null };
 }
 

@@ -4,7 +4,7 @@ import { displayTime, startList } from '@order-gateway/runtime/output';
 import { StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { type AdvanceDeps, providerOf } from '../attempts/advance.ts';
-import { isDisputed } from '../attempts/life.ts';
+import { isDisputed, owedOf, paymentOfAttempt } from '../attempts/life.ts';
 import { comparedDays } from '../attempts/sweep.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { hasKey } from '../providers/accounts.ts';
@@ -137,11 +137,11 @@ async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
   for (const attempt of await deps.store.refused(comparedDays)) {
     if (attempt.connectionId === null || !withKey.includes(attempt.connectionId)) continue;
     const reversals = await readReversals(await providerOf(deps, attempt), attempt);
-    const { refunds } = reversals;
-    const made = refunds.filter(({ status }) => status !== 'FAILED');
-    const left = made.reduce((rest, { amount }) => rest - amount, attempt.paidHundredths ?? 0n);
-    if (isDisputed(reversals) || made.length === refunds.length || left <= 0n) continue;
-    const { attemptId, createdAt, paymentId, orderToken, orderId, merchantId, currency } = attempt;
+    const payment = paymentOfAttempt(attempt);
+    const amount = owedOf(payment, reversals);
+    const hasFailed = reversals.refunds.some(({ status }) => status === 'FAILED');
+    if (isDisputed(reversals) || !hasFailed || amount <= 0n) continue;
+    const { attemptId, createdAt, paymentId, orderToken, orderId, merchantId } = attempt;
     yield {
       kind: 'payment',
       createdAt: createdAt.toISOString(),
@@ -150,8 +150,8 @@ async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
       orderToken,
       orderId,
       merchantId,
-      amount: left as AmountHundredths,
-      currency,
+      amount,
+      currency: payment.currency,
     };
   }
 }

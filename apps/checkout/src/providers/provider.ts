@@ -10,8 +10,8 @@ export type Seen =
   | { readonly is: 'open' }
   /** The money is reserved until `captureBefore`, and can be captured or released. */
   | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
-  /** The merchant has the money, of which `refunded` has already been refunded. */
-  | ({ readonly is: 'captured'; readonly refunded?: AmountHundredths | undefined } & SeenPayment)
+  /** The merchant has the money, of which a part may have been refunded. */
+  | ({ readonly is: 'captured' } & SeenPayment)
   /** The customer got all of the money back. */
   | { readonly is: 'refunded' }
   /** The attempt can no longer be paid, and the customer was not charged. */

@@ -283,11 +283,8 @@ function seenOf(payment: Payment): Seen {
       if (captures.some(isAlive)) return { is: 'open' };
       return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
     case 'paid': {
-      // The merchant can refund parts in Mollie's dashboard before the payment is recorded.
       const refunded = refunds.filter(isAlive).reduce((sum, refund) => sum + hundredthsOf(refund.amount.value), 0n);
-      return refunded >= seen.amount
-        ? { is: 'refunded' }
-        : { is: 'captured', ...seen, refunded: refunded as AmountHundredths };
+      return refunded >= seen.amount ? { is: 'refunded' } : { is: 'captured', ...seen };
     }
     case 'failed':
     case 'canceled':
