@@ -174,19 +174,14 @@ export function decide(order: Order, action: OrderAction, nowMs: number): Result
  * lease may extend it. `null` stands for a simulated payment, which holds no lease.
  */
 export function startFailure(order: Order, attempt: PaymentAttempt | null, nowMs: number): Failure | undefined {
-  switch (order.orderStatus) {
-    case 'UN_PAID':
-      if (attempt === null) return inProgress(order, nowMs);
-      if (hasEnded(order, attempt)) return { kind: 'payment_attempt_ended' };
-      return isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
-    case 'PAID':
-      return { kind: 'order_already_paid' };
-    case 'CANCELLED':
-      return { kind: 'order_cancelled' };
-    case 'EXPIRED':
-      return { kind: 'order_expired' };
-  }
+  if (order.orderStatus !== 'UN_PAID') return { kind: closedCodes[order.orderStatus] };
+  if (attempt === null) return inProgress(order, nowMs);
+  if (hasEnded(order, attempt)) return { kind: 'payment_attempt_ended' };
+  return isHeldBy(order.lease, attempt) ? undefined : inProgress(order, nowMs);
 }
+
+/** The code of an action that requires an unpaid order, by the status of any other order. */
+const closedCodes = { PAID: 'order_already_paid', CANCELLED: 'order_cancelled', EXPIRED: 'order_expired' } as const;
 
 /** Whether the merchant recorded the order's payment itself. */
 export function isManual({ merchantId, payment }: Order): boolean {
@@ -263,16 +258,9 @@ function decidePayment(order: Order, payment: ReportedPayment, nowMs: number): R
     return success({ kind: 'change', change: { transition, order: changed, ...date } });
   };
   const wasPaidInTime = expiryMs === null || paidAtMs < expiryMs;
-  switch (order.orderStatus) {
-    case 'UN_PAID':
-      return wasPaidInTime ? pay(transitions.pay) : refuse('order_expired');
-    case 'EXPIRED':
-      return wasPaidInTime && isReportedInTime(order, days, nowMs) ? pay(transitions.payLate) : refuse('order_expired');
-    case 'PAID':
-      return refuse('order_already_paid');
-    case 'CANCELLED':
-      return refuse('order_cancelled');
-  }
+  if (order.orderStatus === 'UN_PAID') return wasPaidInTime ? pay(transitions.pay) : refuse('order_expired');
+  const isLate = order.orderStatus === 'EXPIRED' && wasPaidInTime && isReportedInTime(order, days, nowMs);
+  return isLate ? pay(transitions.payLate) : refuse(closedCodes[order.orderStatus]);
 }
 
 /**
@@ -347,19 +335,11 @@ function clamp(value: number, min: number, max: number): number {
 const withoutAttempts = { lease: null, endedAttempts: [] } as const;
 
 function decideCancellation(order: Order, nowMs: number): Result<Decision, Failure> {
-  switch (order.orderStatus) {
-    case 'UN_PAID': {
-      const failure = inProgress(order, nowMs);
-      if (failure !== undefined) return failed(failure);
-      const transition = transitions.cancel;
-      const cancelled = { ...order, ...withoutAttempts, orderStatus: transition.to, cancelledAtMs: nowMs };
-      return success({ kind: 'change', change: { transition, order: cancelled } });
-    }
-    case 'CANCELLED':
-      return success({ kind: 'replayed' });
-    case 'PAID':
-      return failed({ kind: 'order_already_paid' });
-    case 'EXPIRED':
-      return failed({ kind: 'order_expired' });
-  }
+  if (order.orderStatus === 'CANCELLED') return success({ kind: 'replayed' });
+  if (order.orderStatus !== 'UN_PAID') return failed({ kind: closedCodes[order.orderStatus] });
+  const failure = inProgress(order, nowMs);
+  if (failure !== undefined) return failed(failure);
+  const transition = transitions.cancel;
+  const cancelled = { ...order, ...withoutAttempts, orderStatus: transition.to, cancelledAtMs: nowMs };
+  return success({ kind: 'change', change: { transition, order: cancelled } });
 }
