@@ -2,7 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import type { Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { Managed, MerchantManagement } from '@order-gateway/domain/management';
-import { missing, notString } from '@order-gateway/domain/requests';
+import { checkAnyText } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import type { Caller, Members, Operation, Reply } from '../calls/operation.ts';
 import { storageFailure } from '../calls/store-failure.ts';
@@ -58,14 +58,9 @@ type ResourceKind = 'webhook_endpoint' | 'event' | 'client_secret';
  * is `not_found` without a lookup.
  */
 export function readId(members: Members, field: string, form: RegExp, kind: ResourceKind): Result<string, Failure> {
-  const value = members[field];
-  if (value === undefined || value === null || value === '') {
-    return failed({ kind: 'invalid_request', errors: [{ field, ...missing }] });
-  }
-  if (typeof value !== 'string') {
-    return failed({ kind: 'invalid_request', errors: [{ field, ...notString }] });
-  }
-  return form.test(value) ? success(value) : failed(notFound(kind));
+  const id = checkAnyText(members[field]);
+  if (typeof id === 'object') return failed({ kind: 'invalid_request', errors: [{ field, ...id }] });
+  return form.test(id) ? success(id) : failed(notFound(kind));
 }
 
 export function notFound(kind: ResourceKind): Failure {

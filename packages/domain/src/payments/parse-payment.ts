@@ -2,6 +2,7 @@ import type { AmountHundredths } from '../money/money.ts';
 import { fieldRules } from '../orders/order-field-rules.ts';
 import {
   absentIfEmpty,
+  checkAnyText,
   checkField,
   checkPrecision,
   errorsIn,
@@ -9,7 +10,7 @@ import {
   missing,
   unlessInvalid,
 } from '../requests/check-field.ts';
-import { type BrokenRule, notString, textRule } from '../requests/field-rules.ts';
+import { type BrokenRule, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
 import type { Result } from '../result.ts';
 
@@ -45,7 +46,7 @@ export const optionalIdRule = { ...paymentIdRule, required: false };
  */
 export function parsePayment(input: PaymentInput) {
   const values = {
-    order_token: checkToken(input.order_token),
+    order_token: checkAnyText(input.order_token),
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
     ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
     order_amount: checkField(fieldRules.order_amount, input.order_amount),
@@ -91,7 +92,7 @@ export function parseManualPayment(input: ManualPaymentInput) {
 
 /** Checks the fields of a payment attempt, as {@link parsePayment} does. Without lease_seconds the default applies. */
 export function parseAttempt(input: AttemptInput) {
-  const orderToken = checkToken(input.order_token);
+  const orderToken = checkAnyText(input.order_token);
   const attemptId = checkField(paymentIdRule, absentIfEmpty(input.attempt_id));
   const seconds = checkLeaseSeconds(input.lease_seconds);
   const checked = { order_token: orderToken, attempt_id: attemptId, lease_seconds: seconds };
@@ -114,15 +115,8 @@ function checkLeaseSeconds(value: unknown): number | BrokenRule {
 
 /** Returns the order_token of a request, or an error if it is absent, empty or not a string. */
 export function parseLinkToken(input: PaymentInput): Result<string, InvalidRequest> {
-  const token = checkToken(input.order_token);
+  const token = checkAnyText(input.order_token);
   return unlessInvalid(errorsIn({ order_token: token }), token as string);
-}
-
-/** Returns the order_token of a request, or the rule that it breaks. */
-export function checkToken(value: unknown): string | BrokenRule {
-  const token = absentIfEmpty(value);
-  if (token === undefined || token === null) return missing;
-  return typeof token === 'string' ? token : notString;
 }
 
 /** Checks the time and the date of a payment, exactly one of which must be sent. */

@@ -7,6 +7,7 @@ import { readPosition } from '../orders/parse-order-list.ts';
 import type { ReportedDispute, ReportedRefund, RequestedRefund } from '../orders/refund-decisions.ts';
 import {
   absentIfEmpty,
+  checkAnyText,
   checkField,
   checkPrecision,
   errorsIn,
@@ -25,7 +26,7 @@ import {
   scopeOf,
 } from '../requests/list-parameters.ts';
 import type { Result } from '../result.ts';
-import { checkToken, optionalIdRule, paymentIdRule } from './parse-payment.ts';
+import { optionalIdRule, paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
 type Input = Readonly<Record<string, unknown>>;
@@ -117,7 +118,7 @@ function known(status: unknown): unknown {
 
 function checkReport(input: Input) {
   return {
-    order_token: checkToken(input.order_token),
+    order_token: checkAnyText(input.order_token),
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
     amount: checkField(fieldRules.order_amount, input.amount),
     reason: checkField(reasonRule, absentIfEmpty(input.reason)),

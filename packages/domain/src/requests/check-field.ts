@@ -55,6 +55,13 @@ export function absentIfEmpty(value: unknown): unknown {
   return value === '' ? undefined : value;
 }
 
+/** Returns a required text that may have any form, or the rule that the value breaks. */
+export function checkAnyText(value: unknown): string | BrokenRule {
+  const text = absentIfEmpty(value);
+  if (text === undefined || text === null) return missing;
+  return typeof text === 'string' ? text : notString;
+}
+
 /** Returns an error for each field whose check returned a broken rule instead of a value. */
 export function errorsIn<Field extends string>(checked: Readonly<Record<Field, unknown>>): FieldError<Field>[] {
   return Object.entries<unknown>(checked).flatMap(([field, value]) =>

@@ -1,4 +1,4 @@
-export { missing } from './check-field.ts';
+export { checkAnyText } from './check-field.ts';
 export * from './field-rules.ts';
 export { timePattern } from './iso-time.ts';
 export { pageLimit, parseCompleteList } from './list-parameters.ts';
