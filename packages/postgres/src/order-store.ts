@@ -144,14 +144,7 @@ function openStore(database: CreationOptions): PostgresOrderStore {
     create: withExpiryStored(creations, expireOrder),
     oldestOrderMs: creations.oldestMs,
     async close() {
-      await Promise.all([
-        creations.close(),
-        queries.close(),
-        lists.close(),
-        counts.close(),
-        refunds.close(),
-        feed.close(),
-      ]);
+      await Promise.all([creations, queries, lists, counts, refunds, feed].map((part) => part.close()));
       await Promise.all([changes.close(), sweeps.close()]);
     },
   };

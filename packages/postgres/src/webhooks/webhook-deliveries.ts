@@ -94,7 +94,6 @@ interface DueEndpoint {
 }
 
 interface RecordedAttempt {
-  readonly merchantId: AccountId;
   readonly delivery: ClaimedDelivery;
   readonly result: AttemptResult;
 }
@@ -148,9 +147,8 @@ export function openWebhookDeliveries(options: DatabaseOptions) {
     /** Stores a result, unless another process has claimed the delivery since. Rejects only because of a bug. */
     async record(delivery: ClaimedDelivery, result: AttemptResult): Promise<void> {
       const timeoutMs = recordTimeoutMs * (options.patience ?? 1);
-      const { merchantId } = delivery;
-      await servers.call(merchantId, timeoutMs, ({ queue }, timeoutMs) =>
-        queue.add({ merchantId, delivery, result }, timeoutMs),
+      await servers.call(delivery.merchantId, timeoutMs, ({ queue }, timeoutMs) =>
+        queue.add({ delivery, result }, timeoutMs),
       );
     },
     /** Lets running calls finish, then closes the connections. */
@@ -170,7 +168,7 @@ function openServerQueue(options: DatabaseOptions) {
     clients: [client],
     ...queueLimits.deliveries,
     async run(client, attempts) {
-      const merchantIds = attempts.map(({ merchantId }) => merchantId);
+      const merchantIds = attempts.map(({ delivery }) => delivery.merchantId);
       await client.run(({ record }) => record(recordParameters(attempts), merchantIds));
       return attempts.map(() => ({ kind: 'recorded' }));
     },

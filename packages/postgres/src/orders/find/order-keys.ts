@@ -6,31 +6,31 @@ import type { MerchantServer } from '../../connections/client.ts';
 import { orders } from '../../schema.ts';
 import { orderColumns } from '../order-rows.ts';
 
-/** The columns that each identify one of a merchant's orders, by their names in the statements. */
-const keys = {
-  order_id: orders.order_id,
-  service_order_id: orders.serviceOrderId,
-  token: orders.orderToken,
-} as const;
-
 /**
- * The two statements that find orders by a key: `single` for one key, and `batch` for an array. For one key, `single`
- * costs the server half as much, and on Citus it involves only one server.
+ * The two statements that find orders by a column that identifies one of a merchant's orders: `single` for one value,
+ * and `batch` for an array. For one value, `single` costs the server half as much, and on Citus it involves only one
+ * server.
  */
-export function prepareFindBy(db: PostgresJsDatabase, key: keyof typeof keys, server: MerchantServer | undefined) {
-  const column: AnyPgColumn = keys[key];
-  const merchantIds = sql`${sql.placeholder('merchantIds')}::bigint[]`;
-  const values = sql`${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[]`;
+export function prepareFindBy(
+  db: PostgresJsDatabase,
+  key: 'order_id' | 'serviceOrderId' | 'orderToken',
+  server: MerchantServer | undefined,
+) {
+  const column: AnyPgColumn = orders[key];
+  const merchantId = sql.placeholder('merchantId');
+  const pairs = sql`unnest(${sql.placeholder('merchantIds')}::bigint[], ${sql.placeholder('values')}::${sql.raw(column.getSQLType())}[])`;
+  // Citus can't determine the server from pairs of a merchant and a value.
+  const isOfMerchant = server ? sql`${orders.merchantId} = ${merchantId}::bigint` : sql`true`;
   return {
     single: prepareFind(
       db,
-      `find_one_by_${key}`,
-      sql`${orders.merchantId} = ${sql.placeholder('merchantId')} and ${column} = ${sql.placeholder('value')}`,
+      `find_one_by_${column.name}`,
+      sql`${orders.merchantId} = ${merchantId} and ${column} = ${sql.placeholder('value')}`,
     ),
     batch: prepareFind(
       db,
-      `find_by_${key}`,
-      sql`${ofMerchant(server, orders)} and (${orders.merchantId}, ${column}) in (select * from unnest(${merchantIds}, ${values}))`,
+      `find_by_${column.name}`,
+      sql`${isOfMerchant} and (${orders.merchantId}, ${column}) in (select * from ${pairs})`,
     ),
   };
 }
@@ -41,14 +41,6 @@ export function inStatements<Item extends { readonly merchantId: AccountId }>(
   items: readonly Item[],
 ): (readonly Item[])[] {
   return server ? [...Map.groupBy(items, ({ merchantId }) => merchantId).values()] : [items];
-}
-
-/**
- * Returns the condition that restricts a table to the merchant of the statement, if {@link inStatements} separates
- * merchants. Citus can't determine the server from pairs of a merchant and a value.
- */
-function ofMerchant(server: MerchantServer | undefined, table: { readonly merchantId: AnyPgColumn }): SQL {
-  return server ? sql`${table.merchantId} = ${sql.placeholder('merchantId')}::bigint` : sql`true`;
 }
 
 /** A statement that reads orders reads nothing else, so that one shard of a distributed table can run it. */

@@ -184,8 +184,8 @@ function prepareStatements(db: PostgresJsDatabase, { server }: DatabaseOptions) 
     .limit(1);
   return {
     order_id: prepareFindBy(db, 'order_id', server),
-    serviceOrderId: prepareFindBy(db, 'service_order_id', server),
-    orderToken: prepareFindBy(db, 'token', server),
+    serviceOrderId: prepareFindBy(db, 'serviceOrderId', server),
+    orderToken: prepareFindBy(db, 'orderToken', server),
     paymentId: {
       single: prepareFind(
         db,

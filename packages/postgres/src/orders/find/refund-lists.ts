@@ -1,7 +1,7 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { OrderToken } from '@order-gateway/domain/links';
 import type { OrderStore, PendingRefund, RefundPosition } from '@order-gateway/domain/orders';
-import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { prepareAccountsOf } from '../../accounts/account-directory.ts';
@@ -127,41 +127,23 @@ function prepareStatements(db: PostgresJsDatabase, server: MerchantServer | unde
 }
 
 function prepareList(db: PostgresJsDatabase, server: MerchantServer | undefined) {
-  const { merchantId, serviceOrderId, createdAt, orderToken, paymentId, refundId, providerRefundId } = pendingRefunds;
-  const columns = {
-    merchantId: 'bigint',
-    serviceOrderId: 'bigint',
-    createdAtMs: 'float8',
-    orderId: 'text',
-    orderToken: 'text',
-    paymentId: 'text',
-    refundId: 'text',
-    providerRefundId: 'text',
-    amount: 'numeric',
-    currency: 'text',
-  };
+  const { checkoutId, createdAt, order_id: orderId, ...stored } = getTableColumns(pendingRefunds);
+  const columns = { createdAtMs: 'float8', orderId, ...stored };
   return prepareServerQuery(db, server, { name: 'list_pending_refunds', columns }, (value) =>
     db
       .select({
-        merchantId,
-        serviceOrderId,
         createdAtMs: sql<number>`(extract(epoch from ${createdAt}) * 1000)::float8`,
-        orderId: pendingRefunds.order_id,
-        orderToken,
-        paymentId,
-        refundId,
-        providerRefundId,
-        amount: pendingRefunds.amount,
-        currency: pendingRefunds.currency,
+        orderId,
+        ...stored,
       })
       .from(pendingRefunds)
       .where(
         and(
-          eq(pendingRefunds.checkoutId, value('checkoutId')),
-          sql`(${createdAt}, ${serviceOrderId}) > (${value('createdAt')}::timestamptz, ${value('id')}::bigint)`,
+          eq(checkoutId, value('checkoutId')),
+          sql`(${createdAt}, ${stored.serviceOrderId}) > (${value('createdAt')}::timestamptz, ${value('id')}::bigint)`,
         ),
       )
-      .orderBy(asc(createdAt), asc(serviceOrderId))
+      .orderBy(asc(createdAt), asc(stored.serviceOrderId))
       .limit(value('limit')),
   );
 }

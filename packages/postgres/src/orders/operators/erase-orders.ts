@@ -84,14 +84,13 @@ async function eraseOnServer(
   const { db } = connection;
   const run = <Rows>(statement: () => Promise<Rows>) =>
     target.by === 'email' ? statement() : connection.run(statement);
+  const action = { actor, name: 'orders.erase', ...recordOf(target) };
   const erase = async (merchantId?: AccountId) => {
     for (let count = 0; ; ) {
       const found = await run(() => findBatch(db, target, merchantId));
       try {
         const erased =
-          found.length === 0
-            ? 0
-            : await run(() => eraseBatch(db, found.map(orderOf), { key, actor, target, merchantId }));
+          found.length === 0 ? 0 : await run(() => eraseBatch(db, found.map(orderOf), merchantId, key, action));
         count += erased;
         // The others have changed since they were found, and are looked for again.
         if ((found.length < batchMax && erased === found.length) || signal?.aborted) return count;
@@ -166,17 +165,9 @@ function isOf(table: { readonly merchantId: AnyPgColumn }, merchantId: AccountId
 async function eraseBatch(
   db: PostgresJsDatabase,
   found: readonly Order[],
-  {
-    key,
-    actor,
-    target,
-    merchantId,
-  }: {
-    readonly key: Uint8Array;
-    readonly actor: string;
-    readonly target: ResolvedTarget;
-    readonly merchantId: AccountId | undefined;
-  },
+  merchantId: AccountId | undefined,
+  key: Uint8Array,
+  action: Parameters<typeof runRecorded>[2],
 ): Promise<number> {
   const erasures = found.map(({ merchantId, orderStatus, fields }) => ({
     merchantId,
@@ -223,7 +214,6 @@ async function eraseBatch(
     where ${isOf(orders, merchantId)} and ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
       and ${isNull(orders.erasedDigest)} and ${orders}.order_status = erasure.order_status
     returning ${orders}.order_id`;
-  const action = { actor, name: 'orders.erase', ...recordOf(target) };
   const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
   return (await runRecorded(db, erasure, action, { details })).length;
 }
