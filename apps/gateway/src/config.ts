@@ -30,6 +30,9 @@ const workersMax = 128;
 /** The minimum and maximum number of calls per second. */
 const rates = [1, 1_000_000] as const;
 
+/** Parses a rate in calls per second. Returns `undefined` if the text is not a whole number in the allowed range. */
+export const parseRate = wholeNumber(...rates);
+
 /** All variables, keyed by the names under which the code uses their values. .env.example describes them. */
 const variables = {
   host,
@@ -284,11 +287,6 @@ export function readConfig(env: Environment) {
     openId,
     tracesSampler: tracesSamplerOf({ hasCollector, samplerName, sampledShare }),
   };
-}
-
-/** Parses a rate in calls per second. Returns `undefined` if the text is not a whole number in the allowed range. */
-export function parseRate(text: string): number | undefined {
-  return wholeNumber(...rates)(text);
 }
 
 const openIdKeys = ['openIdIssuer', 'openIdClientId', 'openIdClientSecret'] as const;

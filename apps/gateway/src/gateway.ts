@@ -148,7 +148,6 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
     eraseOldOrders: erasureOf(config, operationDeps.erasureKeys, logger),
     async readLateDays() {
       currentLateDays = await stores.directory.longestLateDays();
-      return { isDone: true };
     },
   };
   const backgroundJobs = startBackgroundJobs(backgroundWork, logger, meter);
@@ -310,7 +309,6 @@ function erasureOf(
     const target = { by: 'age', before: { daysAgo: retentionDays } } as const;
     const count = await eraseOrders({ url, key, actor: 'RETENTION_DAYS', signal }, target);
     if (count > 0) logger.info({ count, days: retentionDays }, 'erased old orders');
-    return { isDone: true };
   };
 }
 
