@@ -35,7 +35,7 @@ import { paymentPageStyle } from '@order-gateway/pages/styles';
 import { isLoopbackUrl } from '@order-gateway/runtime/ip-address';
 import { html } from 'hono/html';
 import { brandResponse, logoPath } from '../../operations/brands.ts';
-import { orderRecord, type RecordDeps } from '../../operations/orders.ts';
+import { type OrderRecord, orderRecord, type RecordDeps } from '../../operations/orders.ts';
 import { returnLink } from '../../operations/payments.ts';
 import type { OperationDeps } from '../../operations/service.ts';
 import { pageVersion } from '../../watches/page-watch.ts';
@@ -337,25 +337,30 @@ export function failurePage(httpStatus: number, locale: PageLocale): Promise<str
   return htmlPage({ language, title, styles: [paymentPageStyle], body: html`<h1>${title}</h1><p>${text}</p>` });
 }
 
+/** The members of the order record that the payment page has as JSON. */
+export const sharedMembers = [
+  'mode',
+  'order_id',
+  'order_amount',
+  'order_currency',
+  'order_note',
+  'order_status',
+  'created_at',
+  'order_expires_at',
+  'paid_at',
+  'payment_id',
+  'cancelled_at',
+  'payment_in_progress_until',
+  'refused_payments',
+] as const satisfies readonly (keyof OrderRecord)[];
+
 /** Returns the content of the payment page as JSON. Like the page, it contains none of the customer's data. */
 export function paymentJson(deps: PaymentPageDeps, link: LinkedOrder): string {
   const { order, merchant } = link;
   const record = orderRecord(order, merchant.mode, deps);
   return JSON.stringify({
     merchant_name: merchant.name,
-    mode: record.mode,
-    order_id: record.order_id,
-    order_amount: record.order_amount,
-    order_currency: record.order_currency,
-    order_note: record.order_note,
-    order_status: record.order_status,
-    created_at: record.created_at,
-    order_expires_at: record.order_expires_at,
-    paid_at: record.paid_at,
-    payment_id: record.payment_id,
-    cancelled_at: record.cancelled_at,
-    payment_in_progress_until: record.payment_in_progress_until,
-    refused_payments: record.refused_payments,
+    ...Object.fromEntries(sharedMembers.map((name) => [name, record[name]])),
     return_url: returnLink(deps, link),
     checkout_url: checkoutUrl(deps, link),
     brand: merchant.brand === null ? undefined : brandResponse(merchant.brand, deps.baseUrl()),

@@ -26,6 +26,7 @@ import {
   timePattern,
 } from '@order-gateway/domain/requests';
 import { allEventTypes, deliveryStatuses, endpointIdForm, endpointStatuses } from '@order-gateway/domain/webhooks';
+import { sharedMembers } from '../payment-page/payment-page.ts';
 
 /** The part of JSON Schema 2020-12 that the reference uses. */
 export interface JsonSchema {
@@ -214,15 +215,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   Payment: objectOf(
     {
       merchant_name: text('The name of the merchant that the customer pays.'),
-      ...orderProperties(
-        'mode',
-        'order_id',
-        'order_amount',
-        'order_currency',
-        'order_note',
-        'order_status',
-        'created_at',
-      ),
+      ...sharedProperties(true),
       return_url: text('The link back to the merchant, including its parameters.', { format: 'uri' }),
       checkout_url: {
         type: ['string', 'null'],
@@ -231,14 +224,7 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
       },
     },
     {
-      ...orderProperties(
-        'order_expires_at',
-        'paid_at',
-        'payment_id',
-        'cancelled_at',
-        'payment_in_progress_until',
-        'refused_payments',
-      ),
+      ...sharedProperties(false),
       brand: refTo('Brand'),
     },
   ),
@@ -271,9 +257,10 @@ export const schemas: Readonly<Record<string, JsonSchema>> = {
   ),
 };
 
-/** Returns properties that the payment page shares with the order record. */
-function orderProperties(...names: readonly string[]): Readonly<Record<string, JsonSchema>> {
-  const properties = messageSchema(OrderSchema).properties ?? {};
+/** Returns the properties that the payment page shares with the order record: the required or the optional ones. */
+function sharedProperties(areRequired: boolean): Readonly<Record<string, JsonSchema>> {
+  const { properties = {}, required = [] } = messageSchema(OrderSchema);
+  const names: readonly string[] = sharedMembers.filter((name) => required.includes(name) === areRequired);
   return Object.fromEntries(Object.entries(properties).filter(([name]) => names.includes(name)));
 }
 
