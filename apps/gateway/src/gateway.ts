@@ -132,9 +132,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const { deliveries, check } = stores;
   const readiness = createReadiness({ check, logger }, { timeoutMs: readinessCheckTimeoutMs * patience });
   observeHealth(meter, {
-    isReady: readiness.isReady,
-    clockOffsetMs: readiness.clockOffsetMs,
-    servedRatio: readiness.servedRatio,
+    ...readiness,
     webhookHealth: deliveries.readHealth,
     refundHealth: stores.orders.readRefundHealth,
     certificateExpiry: tls?.expiry,

@@ -103,7 +103,7 @@ export async function recordRefund(
   if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
   const { refundId, providerRefundId } = report;
-  const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
+  const recorded = await storeReport(deps, caller, orderToken, report, (order, refused, nowMs) =>
     decideReportedRefund(order, report, refused, nowMs),
   );
   if (!recorded.ok) return recorded;
@@ -125,7 +125,7 @@ export async function recordDispute(
   const parsed = parseReportedDispute(caller.account.id, input);
   if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
-  const recorded = await record(deps, caller, orderToken, report, (order, refused, nowMs) =>
+  const recorded = await storeReport(deps, caller, orderToken, report, (order, refused, nowMs) =>
     decideReportedDispute(order, report, refused, nowMs),
   );
   if (!recorded.ok) return recorded;
@@ -137,7 +137,7 @@ export async function recordDispute(
 }
 
 /** Stores what a checkout system reports about a payment of the order of a payment link. */
-async function record(
+async function storeReport(
   deps: Deps,
   caller: Caller<CheckoutSystem>,
   orderToken: string,

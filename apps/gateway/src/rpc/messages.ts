@@ -25,7 +25,7 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
     // Starts with all members, because adding them one by one would change the object's hidden class each time.
     const members: Fields = { ...unset };
     for (const { name, localName, oneof, convert } of fields) {
-      const value = oneof === undefined ? message[localName] : chosen(message, oneof, localName);
+      const value = oneof === undefined ? message[localName] : valueInOneof(message, oneof, localName);
       if (value !== undefined) members[name] = convert === undefined ? value : convert(value);
     }
     return members;
@@ -33,7 +33,7 @@ export function memberReader(schema: DescMessage): (message: Message) => Members
 }
 
 /** Returns the value of a field in a oneof; `undefined` if another field is set. */
-function chosen(message: AnyMessage, oneof: string, localName: string): unknown {
+function valueInOneof(message: AnyMessage, oneof: string, localName: string): unknown {
   const choice: { case?: string; value?: unknown } = Object(message[oneof]);
   return choice.case === localName ? choice.value : undefined;
 }

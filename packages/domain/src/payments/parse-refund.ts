@@ -72,7 +72,7 @@ export function parseReportedRefund(
     ...checkReport(input),
     refund_id: checkField(optionalIdRule, absentIfEmpty(input.refund_id)),
     provider_refund_id: checkField(optionalIdRule, absentIfEmpty(input.provider_refund_id)),
-    status: checkField(refundStatusRule, known(input.status)),
+    status: checkField(refundStatusRule, sentStatus(input.status)),
     refunded_at: refundedAt === undefined ? undefined : checkTime(refundedAt),
   };
   const isUnnamed = checked.refund_id === '' || checked.status !== 'FAILED';
@@ -99,7 +99,7 @@ export function parseReportedDispute(
     ...checkReport(input),
     dispute_id: checkField(paymentIdRule, absentIfEmpty(input.dispute_id)),
     currency: checkField(fieldRules.order_currency, absentIfEmpty(input.currency)),
-    status: checkField(disputeStatusRule, known(input.status)),
+    status: checkField(disputeStatusRule, sentStatus(input.status)),
   };
   const checked = { ...values, amount: checkPrecision(values.amount, values.currency) ?? values.amount };
   return unlessInvalid(errorsIn(checked), {
@@ -112,7 +112,7 @@ export function parseReportedDispute(
 }
 
 /** Returns a status, or `undefined` for the value that Protobuf uses if none was sent. */
-function known(status: unknown): unknown {
+function sentStatus(status: unknown): unknown {
   return String(status).endsWith('_UNSPECIFIED') ? undefined : status;
 }
 

@@ -20,6 +20,7 @@ import type { RefundHealth } from '@order-gateway/postgres/order-store';
 import type { WebhookHealth } from '@order-gateway/postgres/webhooks';
 import { settledWithin } from '@order-gateway/runtime/settled-within';
 import { openFilesMax, readinessCheckTimeoutMs } from '../../limits.ts';
+import type { Readiness } from '../start/readiness.ts';
 import { commit, version } from './version.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -124,12 +125,7 @@ function recordEventLoopDelay(meter: Meter): void {
 }
 
 /** The health of a gateway, which each scrape reads. */
-interface Health {
-  isReady(): Promise<boolean>;
-  /** The share of the merchants whose orders can be stored. */
-  servedRatio(): Promise<number>;
-  /** How far the clock of the process is ahead of the database's; `undefined` if that is not known. */
-  clockOffsetMs(): Promise<number | undefined>;
+interface Health extends Pick<Readiness, 'isReady' | 'servedRatio' | 'clockOffsetMs'> {
   /** The state of all webhooks; `undefined` if the database does not respond. */
   webhookHealth(): Promise<WebhookHealth | undefined>;
   /** How long refunds have been outstanding; `undefined` if the database does not respond. */

@@ -77,14 +77,14 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     ...options,
     name: 'logos',
-    clients: shared(pageClients),
+    clients: withoutClose(pageClients),
     ...queueLimits.logos,
     run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
   });
   const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
     ...options,
     name: 'payments',
-    clients: shared(clients),
+    clients: withoutClose(clients),
     waitingMax: queueLimits.lookups.waitingMax,
     ownerOf: ({ token }) => merchantIdOf(token),
     run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
@@ -116,7 +116,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
 type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
 
 /** Returns the clients with a `close` that does nothing, because another queue closes them. */
-function shared(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
+function withoutClose(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 

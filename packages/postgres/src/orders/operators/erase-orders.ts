@@ -151,14 +151,14 @@ function findBatch(db: PostgresJsDatabase, target: ResolvedTarget, merchantId: A
   return db
     .select()
     .from(orders)
-    .where(and(isOf(orders, merchantId), isErasable(target)))
+    .where(and(isOfMerchant(orders, merchantId), isErasable(target)))
     .orderBy(asc(orders.createdAt))
     .limit(batchMax)
     .execute();
 }
 
 /** Restricts a table to a merchant, if one is given. On Citus, the statement then runs on the merchant's server. */
-function isOf(table: { readonly merchantId: AnyPgColumn }, merchantId: AccountId | undefined): SQL {
+function isOfMerchant(table: { readonly merchantId: AnyPgColumn }, merchantId: AccountId | undefined): SQL {
   return merchantId === undefined ? sql`true` : eq(table.merchantId, merchantId);
 }
 
@@ -194,7 +194,7 @@ async function eraseBatch(
       delete from ${orderMetadata} using unnest(${pairArray('merchantId', 'bigint')}, ${pairArray('digest', 'bytea')},
         ${pairArray('createdAt', 'timestamptz')}, ${pairArray('serviceOrderId', 'bigint')})
         as pair (merchant_id, pair_digest, created_at, service_order_id)
-      where ${isOf(orderMetadata, merchantId)} and ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
+      where ${isOfMerchant(orderMetadata, merchantId)} and ${orderMetadata}.merchant_id = pair.merchant_id and ${orderMetadata}.pair_digest = pair.pair_digest
         and ${orderMetadata}.created_at = pair.created_at and ${orderMetadata}.service_order_id = pair.service_order_id`);
   }
   // An order that is paid after it was found, perhaps with a note, is not erased below, but found again.
@@ -211,7 +211,7 @@ async function eraseBatch(
     from unnest(${array('merchantId', 'bigint')}, ${array('orderId', 'text')}, ${array('returnUrl', 'text')},
       ${array('digest', 'bytea')}, ${array('orderStatus', 'text')})
       as erasure (merchant_id, order_id, return_url, digest, order_status)
-    where ${isOf(orders, merchantId)} and ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
+    where ${isOfMerchant(orders, merchantId)} and ${orders}.merchant_id = erasure.merchant_id and ${orders}.order_id = erasure.order_id
       and ${isNull(orders.erasedDigest)} and ${orders}.order_status = erasure.order_status
     returning ${orders}.order_id`;
   const details = sql`jsonb_build_object('orders', (select count(*) from acted))`;
