@@ -74,11 +74,6 @@ export function startReading(
   return calls.readBody(request, options);
 }
 
-/** Returns a parameter of the route, or the text that matches its `*`, percent-decoded. */
-export function parameterOf({ params }: FastifyRequest, name: string): string {
-  return String(Reflect.get(Object(params), name) ?? '');
-}
-
 /** Whether a media type is JSON in UTF-8. Parameters other than the charset are ignored. */
 export function isJsonInUtf8(mediaType: string): boolean {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(mediaType)?.[1] ?? 'utf-8';

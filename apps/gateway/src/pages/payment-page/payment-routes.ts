@@ -10,14 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { takeBody } from '../../calls/receive.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
 import { headersOfFailure } from '../../http/problem.ts';
-import {
-  type HttpDeps,
-  isForm,
-  isFromAnotherSite,
-  parameterOf,
-  sendFailure,
-  startReading,
-} from '../../http/requests.ts';
+import { type HttpDeps, isForm, isFromAnotherSite, sendFailure, startReading } from '../../http/requests.ts';
 import { returnLink } from '../../operations/payments.ts';
 import type { OperationDeps } from '../../operations/service.ts';
 import { findPaymentLink, linkNotFound } from '../../operations/stored-orders.ts';
@@ -76,19 +69,22 @@ function pagePolicy(deps: PaymentPageDeps, link: LinkedOrder): string {
  */
 export function paymentRoutes(app: FastifyInstance, deps: PaymentRoutesDeps): void {
   admitUnauthenticated(app, deps, sendLinkFailure);
-  app.get('/payment/*', { config: { operation: 'PaymentPage' } }, async (request, reply) => {
-    const { call } = request;
-    const token = parameterOf(request, '*');
-    const pastedToken = token.replace(/[\p{P}\p{S}\s]+$/u, '');
-    const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, pastedToken));
-    if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
-    call.succeed('ok');
-    if (pastedToken !== token) {
-      const [query = ''] = /\?.*/s.exec(request.url) ?? [];
-      return reply.headers(pageHeaders).redirect(`${pagePath(deps, link.value)}${query}`, 303);
-    }
-    const shown = await linkUnlessCurrent(request, link.value, deps);
-    return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
+  app.get<{ Params: { '*': string } }>('/payment/*', {
+    config: { operation: 'PaymentPage' },
+    async handler(request, reply) {
+      const { call, params, url } = request;
+      const token = params['*'];
+      const pastedToken = token.replace(/[\p{P}\p{S}\s]+$/u, '');
+      const link = await call.run(() => findPaymentLink(deps.store.findForPage, call, pastedToken));
+      if (!link.ok) return sendLinkFailure(reply, link.failure, deps);
+      call.succeed('ok');
+      if (pastedToken !== token) {
+        const [query = ''] = /\?.*/s.exec(url) ?? [];
+        return reply.headers(pageHeaders).redirect(`${pagePath(deps, link.value)}${query}`, 303);
+      }
+      const shown = await linkUnlessCurrent(request, link.value, deps);
+      return shown === undefined ? reply.code(304).headers(pageHeaders).send() : sendPayment(reply, shown, deps);
+    },
   });
   app.get<{ Params: { order_token: string } }>('/payment/:order_token/qr.svg', {
     config: { operation: 'PaymentQrCode' },
