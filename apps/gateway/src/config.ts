@@ -59,7 +59,8 @@ const variables = {
     help: 'the number of processes that share both ports, or auto for one per core',
     defaultText: '1',
     rule: `must be auto or a whole number from 1 to ${workersMax}`,
-    parse: parseWorkers,
+    parse: (text) =>
+      text === 'auto' ? Math.min(availableParallelism(), workersMax) : wholeNumber(1, workersMax)(text),
   }),
   /**
    * Absent: `http://localhost:` (https with TLS), or HOST's address if `localhost` does not reach it, followed by the
@@ -305,8 +306,4 @@ function missingBeside(
 
 function isIssuer(url: URL | null): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackUrl(url));
-}
-
-function parseWorkers(text: string): number | undefined {
-  return text === 'auto' ? Math.min(availableParallelism(), workersMax) : wholeNumber(1, workersMax)(text);
 }

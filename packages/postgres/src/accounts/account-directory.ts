@@ -81,20 +81,8 @@ export const accountColumns = {
 };
 
 function prepareStatements(db: PostgresJsDatabase) {
-  return { findAccounts: prepareFindAccounts(db), findLateDays: prepareFindLateDays(db) };
-}
-
-function prepareFindLateDays(db: PostgresJsDatabase) {
-  return db
-    .select({ days: max(accounts.lateDays) })
-    .from(accounts)
-    .where(and(eq(accounts.kind, 'checkout'), isNull(accounts.disabledAt)))
-    .prepare('find_late_days');
-}
-
-function prepareFindAccounts(db: PostgresJsDatabase) {
-  return (
-    db
+  return {
+    findAccounts: db
       .select({
         clientId: accounts.clientId,
         account: accountColumns,
@@ -106,8 +94,13 @@ function prepareFindAccounts(db: PostgresJsDatabase) {
       .where(
         sql`${accounts.clientId} = any(${sql.placeholder('clientIds')}::text[]) and ${isNull(accounts.disabledAt)}`,
       )
-      .prepare('find_accounts')
-  );
+      .prepare('find_accounts'),
+    findLateDays: db
+      .select({ days: max(accounts.lateDays) })
+      .from(accounts)
+      .where(and(eq(accounts.kind, 'checkout'), isNull(accounts.disabledAt)))
+      .prepare('find_late_days'),
+  };
 }
 
 async function findBatch(client: DatabaseClient<Statements>, clientIds: readonly string[]): Promise<AccountLookup[]> {

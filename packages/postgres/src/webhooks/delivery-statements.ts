@@ -23,7 +23,9 @@ export const leaseSeconds = 25;
 export function prepareDeliveries(db: PostgresJsDatabase, server: MerchantServer | undefined) {
   return {
     claim: prepareClaim(db, server),
-    record: prepareRecord(db, server),
+    record: prepareServerQuery(db, server, { name: 'record_deliveries', columns: { endpointId: 'text' } }, (value) =>
+      recordOf(db, value),
+    ),
     health: prepareHealth(db, server),
     findDue: prepareFindDue(db, server),
     findAccountsOf: prepareAccountsOf(db),
@@ -219,12 +221,6 @@ function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: C
  * result of an earlier claim changes nothing. A result for a URL that the endpoint no longer has changes only the
  * delivery. If that URL is gone, the delivery is due again, for the endpoint's new URL.
  */
-function prepareRecord(db: PostgresJsDatabase, server: MerchantServer | undefined) {
-  return prepareServerQuery(db, server, { name: 'record_deliveries', columns: { endpointId: 'text' } }, (value) =>
-    recordOf(db, value),
-  );
-}
-
 function recordOf(db: PostgresJsDatabase, value: ReadValue) {
   const array = (name: string, type: string) => sql`${value(name)}::${sql.raw(type)}[]`;
   const endpointKeys = sql`${array('merchantIds', 'bigint')}, ${array('endpointIds', 'text')}`;

@@ -359,7 +359,8 @@ async function findBatch(
     }),
   );
   for (const { group, rows, accounts } of await Promise.all(reads)) {
-    const keyOfFound = (row: ReadRow) => (typeof group === 'object' ? keyOf(group) : keyOfRow(group, row));
+    const keyOfFound = (row: ReadRow) =>
+      keyOf(typeof group === 'object' ? group : { by: group, merchantId: row.merchantId, value: row[group] });
     const merchantOf = new Map(accounts.map((merchant) => [merchant.id, merchant]));
     for (const row of rows) {
       const merchant = merchantOf.get(row.merchantId);
@@ -370,10 +371,7 @@ async function findBatch(
   return batch.map((lookup) => found.get(keyOf(lookup)) ?? { kind: 'unknown' });
 }
 
-function keyOf({ by, merchantId, value }: Lookup): string {
+/** Returns a lookup as one string, which is also that of a row that it finds. */
+function keyOf({ by, merchantId, value }: Readonly<Record<keyof Lookup, unknown>>): string {
   return `${by} ${merchantId} ${value}`;
-}
-
-function keyOfRow(by: Key, row: ReadRow): string {
-  return `${by} ${row.merchantId} ${row[by]}`;
 }
