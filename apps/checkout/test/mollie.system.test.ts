@@ -132,6 +132,17 @@ test.each([
   expect(await world.findOrder(name)).toMatchObject({ order_status: 'UN_PAID' });
 });
 
+test('a payment of which the merchant captured only a part at Mollie does not pay its order', async () => {
+  const { attemptId, sessionId } = await pay('part-captured');
+  mollie.pay(sessionId);
+  mollie.captureByHand(sessionId, '2.34');
+  await world.advance(attemptId);
+  await expect.poll(() => stateOf(attemptId)).toBe('REFUNDED');
+  const refused_payments = [{ payment_id: sessionId, code: 'payment_mismatch', amount: 2.34 }];
+  expect(await world.findOrder('part-captured')).toMatchObject({ order_status: 'UN_PAID', refused_payments });
+  expect(mollie.payments.get(sessionId)?._embedded.refunds).toMatchObject([{ amount: { value: '2.34' } }]);
+});
+
 test('an opened payment whose response was lost is opened once', async () => {
   mollie.misbehave(openRoute, 'effect without response');
   const before = mollie.payments.size;

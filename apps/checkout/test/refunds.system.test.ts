@@ -166,6 +166,17 @@ test('a payment that the gateway refused is no longer owed when its refund was m
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('the part of an authorisation that the merchant did not capture is no refund', async () => {
+  const { attempt } = await started('part-captured');
+  const intent = stripe.pay(attempt?.sessionId ?? '');
+  stripe.captureByHand(intent, 600);
+  await world.advance(attempt?.attemptId ?? '');
+  const refused = { payment_id: intent.id, code: 'payment_mismatch', refunded_at: expect.any(String) };
+  await expectReversals('part-captured', { refused_payments: [refused] });
+  expect(await world.findOrder('part-captured')).toMatchObject({ refunds: [{ amount: 6 }] });
+  expect(madeOf(intent)).toHaveLength(1);
+});
+
 test('a refused payment is not refunded while its dispute is open or lost, but once it is won', async () => {
   const { intent, attemptId } = await underpaid('disputed');
   stripe.dispute(intent, 'needs_response');

@@ -16,7 +16,7 @@ interface Payment {
   paidAt?: string;
   readonly _links: { readonly checkout: { readonly href: string } };
   readonly _embedded: {
-    readonly captures: { status: string }[];
+    readonly captures: { status: string; readonly amount: Payment['amount'] }[];
     readonly refunds: Refund[];
     readonly chargebacks: { readonly id: string; readonly paymentId: string }[];
   };
@@ -107,10 +107,10 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
     'DELETE /payments/{id}'() {
       throw new ApiError(422, 'Unprocessable Entity');
     },
-    'POST /payments/{id}/captures'(id) {
+    'POST /payments/{id}/captures'(id, { amount }) {
       const payment = found(id);
       if (payment.status !== 'authorized' || payment._embedded.captures.length > 0) throw new ApiError(422, 'captured');
-      payment._embedded.captures.push({ status: 'pending' });
+      payment._embedded.captures.push({ status: 'pending', amount: (amount as Payment['amount']) ?? payment.amount });
       return { resource: 'capture' };
     },
     'POST /payments/{id}/release-authorization'(id) {
@@ -202,6 +202,12 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       if (capture === undefined) throw new Error(`${id} was not captured`);
       capture.status = 'succeeded';
       Object.assign(payment, { status: 'paid', paidAt: new Date().toISOString() });
+    },
+    /** The merchant captures a part of an authorisation in Mollie's dashboard. */
+    captureByHand(id: string, value: string): void {
+      const amount = { currency: found(id).amount.currency, value };
+      handlers['POST /payments/{id}/captures']?.(id, { amount }, new URLSearchParams());
+      this.completeCapture(id);
     },
     /** The merchant refunds a part of a payment in Mollie's dashboard. */
     refundByHand(id: string, value: string): void {

@@ -36,6 +36,8 @@ interface Refund {
   readonly currency: string;
   readonly created: number;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Absent if no money moved. */
+  readonly balance_transaction: string | null;
   status: 'succeeded' | 'pending' | 'failed';
   failure_reason?: string;
 }
@@ -71,6 +73,8 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
   const misbehaviours = new Map<string, Misbehaviour[]>();
   const requests: { readonly route: string; readonly key: string | undefined; readonly body: unknown }[] = [];
   const refunds: Refund[] = [];
+  /** The parts of authorisations that were not captured, which Stripe lists as refunds. */
+  const releases: Refund[] = [];
   const disputes: { readonly id: string; readonly payment_intent: string; status: string }[] = [];
   const refundedOf = (intent: string) =>
     refunds
@@ -163,13 +167,14 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
         currency,
         created: seconds(),
         metadata,
+        balance_transaction: newId('txn'),
         status: 'succeeded',
       };
       refunds.push(refund);
       record('charge.refunded', { id: intent.latest_charge.id, payment_intent: intent.id });
       return { ...samples.refund, ...refund };
     },
-    'GET /v1/refunds': (_id, body) => ofPayment(refunds, body.payment_intent),
+    'GET /v1/refunds': (_id, body) => ofPayment([...releases, ...refunds], body.payment_intent),
     'GET /v1/disputes': (_id, body) => ofPayment(disputes, body.payment_intent),
   };
 
@@ -220,6 +225,13 @@ export function createStripeStandIn({ key = 'rk_test_stand_in', webhookSecret = 
     /** The merchant refunds a payment in Stripe's dashboard. */
     refundByHand: (intent: string, amount: number) =>
       handlers['POST /v1/refunds']?.('', { payment_intent: intent, amount }),
+    /** The merchant captures a part of an authorisation in Stripe's dashboard. */
+    captureByHand(intent: Intent, captured: number): void {
+      const { id, amount, currency } = intent;
+      Object.assign(intent, { status: 'succeeded', amount_received: captured });
+      const released = { id: newId('re'), payment_intent: id, amount: amount - captured, currency, created: seconds() };
+      releases.push({ ...released, metadata: {}, balance_transaction: null, status: 'succeeded' });
+    },
     /** The bank returns the money of a refund. */
     failRefund(refund: Refund): void {
       Object.assign(refund, { status: 'failed', failure_reason: 'expired_or_canceled_card' });

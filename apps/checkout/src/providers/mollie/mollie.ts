@@ -68,15 +68,22 @@ interface Payment {
   readonly metadata?: { readonly attempt_id?: string } | null;
   readonly _links: { readonly checkout?: { readonly href: string } };
   readonly _embedded?: {
-    readonly captures?: readonly { readonly status: string }[];
-    readonly refunds?: readonly Pick<Refund, 'status' | 'amount'>[];
+    readonly captures?: readonly Part[];
+    readonly refunds?: readonly Part[];
   };
 }
 
-interface Refund {
+/** A capture or a refund. A capture can lack the amount, and then takes all of the money. */
+interface Part {
+  readonly status: string;
+  readonly amount?: Amount | null;
+}
+
+interface Refund extends Part {
   readonly id: string;
   readonly paymentId: string;
-  readonly status: 'queued' | 'pending' | 'processing' | 'refunded' | 'failed' | 'canceled';
+  /** `queued`, `pending`, `processing`, `refunded`, `failed` or `canceled`. */
+  readonly status: string;
   readonly amount: Amount;
   readonly createdAt: string;
   readonly metadata?: unknown;
@@ -269,11 +276,18 @@ function changedAt(item: Payment | Refund | Chargeback): number {
   return Date.parse(('reversedAt' in item && item.reversedAt) || item.createdAt);
 }
 
+const isAlive = ({ status }: Part) => status !== 'failed' && status !== 'canceled';
+
+/** Returns the sum of captures or refunds that did not fail. */
+const sumOf = (parts: readonly Part[]) =>
+  parts
+    .filter(isAlive)
+    .reduce((sum, { amount }) => sum + (amount ? hundredthsOf(amount.value) : 0n), 0n) as AmountHundredths;
+
 function seenOf(payment: Payment): Seen {
   const { id: paymentId, status, amount, authorizedAt, paidAt, createdAt, captureBefore, _embedded } = payment;
   const { captures = [], refunds = [] } = _embedded ?? {};
   const seen = { paymentId, paidAt: new Date(authorizedAt ?? paidAt ?? createdAt), ...seenAmount(amount) };
-  const isAlive = ({ status: state }: { readonly status: string }) => state !== 'failed' && state !== 'canceled';
   switch (status) {
     case 'open':
     case 'pending':
@@ -283,8 +297,9 @@ function seenOf(payment: Payment): Seen {
       if (captures.some(isAlive)) return { is: 'open' };
       return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
     case 'paid': {
-      const refunded = refunds.filter(isAlive).reduce((sum, refund) => sum + hundredthsOf(refund.amount.value), 0n);
-      return refunded >= seen.amount ? { is: 'refunded' } : { is: 'captured', ...seen };
+      // Most methods need no capture. The merchant can capture only a part in Mollie's dashboard.
+      const taken = sumOf(captures) || seen.amount;
+      return sumOf(refunds) >= taken ? { is: 'refunded' } : { is: 'captured', ...seen, amount: taken };
     }
     case 'failed':
     case 'canceled':
@@ -296,8 +311,9 @@ function seenOf(payment: Payment): Seen {
   }
 }
 
-function seenRefund({ id, status, amount, createdAt, metadata }: Refund): ProviderRefund {
-  const hasFailed = status === 'failed' || status === 'canceled';
+function seenRefund(refund: Refund): ProviderRefund {
+  const { id, status, amount, createdAt, metadata } = refund;
+  const hasFailed = !isAlive(refund);
   return {
     providerRefundId: id,
     status: hasFailed ? 'FAILED' : status === 'refunded' ? 'SUCCEEDED' : 'PENDING',

@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import type { SeenDispute } from '../../gateway/gateway.ts';
+import type { Attempt } from '../../store/store.ts';
 import { type Account, type Fetch, type Provider, ProviderError, type ProviderRefund, type Seen } from '../provider.ts';
 import { fromStripeUnits, stripeDecimals, stripeRange, stripeUnits } from './currencies.ts';
 
@@ -169,12 +170,12 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
   }
 
   return {
-    async reversals(account, { paymentId }) {
+    async reversals(account, attempt) {
       const { refunds, disputes } = clientOf(account);
-      const ofPayment = { payment_intent: paymentId ?? '', limit: pageLength };
+      const ofPayment = { payment_intent: attempt.paymentId ?? '', limit: pageLength };
       const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(items));
       return {
-        refunds: (await read(refunds.list(ofPayment))).map(seenRefund),
+        refunds: (await read(refunds.list(ofPayment))).filter((refund) => !isRelease(refund, attempt)).map(seenRefund),
         disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
       };
     },
@@ -233,6 +234,12 @@ const refundStatuses: Readonly<Record<string, ProviderRefund['status']>> = {
   failed: 'FAILED',
   canceled: 'FAILED',
 };
+
+/** Stripe lists the part of an authorisation that was not captured as a refund, for which no money moved. */
+function isRelease(refund: Stripe.Refund, { amountHundredths, paidHundredths, currency }: Attempt): boolean {
+  const released = paidHundredths === null ? 0n : amountHundredths - paidHundredths;
+  return released > 0n && refund.balance_transaction === null && fromStripeUnits(refund.amount, currency) === released;
+}
 
 function seenRefund(refund: Stripe.Refund): ProviderRefund {
   const { id, status, amount, currency, created, failure_reason: reason, metadata } = refund;
