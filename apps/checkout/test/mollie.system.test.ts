@@ -1,3 +1,4 @@
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { eq, sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
@@ -130,6 +131,38 @@ test.each([
   await world.advance(attemptId);
   expect([await stateOf(attemptId), mollie.payments.get(sessionId)?.status]).toEqual(['ENDED', 'canceled']);
   expect(await world.findOrder(name)).toMatchObject({ order_status: 'UN_PAID' });
+});
+
+test('while a payment is captured, its order offers no other way to pay', async () => {
+  const { orderToken, page, attemptId, sessionId } = await pay('capturing');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  const shown = await world.get(`/pay/${orderToken}?lang=de`);
+  expect(shown.headers.get('location')).toBe(`/back/${attemptId}?lang=de`);
+  const [other = ''] = page.match(/con_\w+\.iDEAL(?=")/) ?? [];
+  for (const form of [{}, { method: other }])
+    expect((await world.post(`/pay/${orderToken}`, form)).headers.get('location')).toBe(`/pay/${orderToken}`);
+  expect(await stateOf(attemptId)).toBe('CLAIMED');
+});
+
+test('an order whose payment a restored gateway has lost is recorded again, and cannot be paid twice', async () => {
+  const { orderToken, page, attemptId, sessionId } = await pay('restored', 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  await runQuery(world.ownerUrl, "delete from payments where order_id = 'restored'");
+  await runQuery(
+    world.ownerUrl,
+    `update orders set order_status = 'UN_PAID', paid_at = null, payment_id = null, checkout_id = null
+     where order_id = 'restored'`,
+  );
+  expect(await world.findOrder('restored')).toMatchObject({ order_status: 'UN_PAID' });
+  const [other = ''] = page.match(/con_\w+\.card(?=")/) ?? [];
+  const before = mollie.payments.size;
+  expect((await world.post(`/pay/${orderToken}`, { method: other })).headers.get('location')).toBe(
+    `/pay/${orderToken}`,
+  );
+  expect(await world.findOrder('restored')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
+  expect(mollie.payments.size).toBe(before);
 });
 
 test('a payment of which the merchant captured only a part at Mollie does not pay its order', async () => {

@@ -52,7 +52,9 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     const order = await gateway.resolve(request.params.orderToken);
     if (order === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
-    return sendChoice(deps, request, reply, order);
+    const unfinished = await store.unfinished(request.params.orderToken);
+    if (unfinished === undefined || !isBeingPaid(unfinished)) return sendChoice(deps, request, reply, order);
+    return reply.redirect(inLanguage(`/back/${unfinished.attemptId}`, languageFor(request).chosen), 303);
   });
 
   app.post<{ Params: { orderToken: string }; Body: URLSearchParams | undefined }>(
@@ -66,10 +68,13 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
       const show = (page: 'pay' | 'transfer') => reply.redirect(inLanguage(`/${page}/${orderToken}`, language), 303);
+      const [unfinished, newest] = await Promise.all([store.unfinished(orderToken), store.newest(orderToken)]);
+      // A gateway that was restored from a backup can lack the payment.
+      const isPaid = newest?.state === 'RECORDED' && (await gateway.record(newest)).refused === undefined;
+      if (isPaid || (unfinished && isBeingPaid(unfinished))) return show('pay');
       const offers = await offersFor(deps, orderToken, order);
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
-      const unfinished = await store.unfinished(orderToken);
       // An open session can be paid after its account was disconnected, which ends the offer.
       if (offer === undefined && unfinished?.sessionUrl && (!chosen || chosen === offerId(unfinished)))
         return reply.redirect(unfinished.sessionUrl, 303);
@@ -100,13 +105,8 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
         attempt = (await advance(attemptId)) ?? attempt;
         if (attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
       }
-      const waitUntilMs = performance.now() + backWaitMs;
-      for (;;) {
-        // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
-        if (!isDecided(attempt) || attempt.dueAt !== null) attempt = (await advance(attemptId)) ?? attempt;
-        if (isDecided(attempt) || performance.now() > waitUntilMs) break;
-        await sleep(backPollMs);
-      }
+      // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
+      if (!isDecided(attempt) || attempt.dueAt !== null) attempt = await advanceUntil(advance, attempt, isDecided);
       const order = await gateway.resolve(orderToken);
       if (order === undefined) return sendMessage(reply, locale, 'unknown');
       const refreshes = Number(request.query.n ?? 0);
@@ -129,10 +129,11 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
   );
 }
 
+/** Whether the customer has paid, although the order may not show it yet. */
+const isBeingPaid = ({ state }: Attempt) => state === 'CLAIMED' || state === 'CAPTURED';
+
 /** Whether the customer no longer needs to wait for the attempt. */
-function isDecided({ state }: Attempt): boolean {
-  return ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
-}
+const isDecided = ({ state }: Attempt) => ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
 
 /** Returns the language that the customer chose, in the address or in a form, and the one to show. */
 function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
@@ -209,11 +210,20 @@ async function startAttempt(deps: PageDeps, { orderToken, order, offer, locale }
     sessionEndsAt: new Date(Date.now() + sessionMs),
   });
   if (started === undefined || offerId(started) !== offer.id) return undefined;
-  const waitUntilMs = performance.now() + backWaitMs;
   // A double click: the first request may be opening the session.
+  return advanceUntil(advance, started, ({ state }) => state !== 'NEW');
+}
+
+/** Continues an attempt until the customer need not wait for it any longer. Returns it. */
+async function advanceUntil(
+  advance: Advance,
+  attempt: Attempt,
+  isDone: (attempt: Attempt) => boolean,
+): Promise<Attempt> {
+  const waitUntilMs = performance.now() + backWaitMs;
   for (;;) {
-    const attempt = await advance(started.attemptId);
-    if (attempt?.state !== 'NEW' || performance.now() > waitUntilMs) return attempt;
+    const continued = (await advance(attempt.attemptId)) ?? attempt;
+    if (isDone(continued) || performance.now() > waitUntilMs) return continued;
     await sleep(backPollMs);
   }
 }
