@@ -1,9 +1,11 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
+import { Command } from 'commander';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AdvanceDeps } from '../src/attempts/advance.ts';
 import { comparePayments } from '../src/attempts/compare.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
+import { addCheckCommand } from '../src/cli/check.ts';
 import { OrderStatus } from '../src/gateway/gateway.ts';
 import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
 import { attempts, connections, refundedByHand } from '../src/store/schema.ts';
@@ -54,6 +56,18 @@ const compare = (connectionId: string, provider: Partial<Provider>, gateway?: Ad
       new Date(0),
     ),
   );
+
+test('payments check says if there is no account whose payments it could compare', async () => {
+  const lines: string[] = [];
+  const program = new Command();
+  addCheckCommand(
+    program,
+    (work) => work(depsOf({})),
+    (line) => void lines.push(line),
+  );
+  await program.parseAsync(['check', `app_${'a'.repeat(24)}`], { from: 'user' });
+  expect(lines).toEqual(['No account is connected whose payments could be compared.']);
+});
 
 test('a payment that is made while the list of the provider is read is not missing', async () => {
   let attemptId = '';

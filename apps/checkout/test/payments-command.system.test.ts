@@ -45,7 +45,7 @@ test('payments connect, list, test and disconnect manage an account without show
   await expect(run(['connect', clientId, 'paypal'])).rejects.toThrow(
     'PROVIDER must be one of: stripe, mollie, transfer.',
   );
-  await expect(run(['connect', clientId, 'stripe'], ['rk_live_wrong'])).rejects.toThrow('does not accept the key');
+  await expect(run(['connect', clientId, 'stripe'], ['rk_live_wrong'])).rejects.toThrow('could not be verified');
   await expect(run(['connect', clientId, 'stripe'], ['4242'])).rejects.toThrow('not_a_stripe_key');
   expect(await run(['connect', clientId, 'stripe'], [key, 'whsec_x'])).toMatch(
     /account acct_stand_in \(live\)\n {2}webhook path: \/hooks\/con_/,

@@ -1,8 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { and, eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { addStatementCommands } from '../src/cli/statement.ts';
 import { type CheckoutOrder, OrderStatus, type Payment } from '../src/gateway/gateway.ts';
 import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
 import { openTransfers } from '../src/providers/transfer/transfers.ts';
@@ -32,7 +34,7 @@ let number = 0;
 let account: string;
 let merchantId: string;
 let recorded: Payment[];
-let answers: { start?: string; record?: string; crash?: boolean };
+let answers: { start?: string; record?: string; crash?: boolean; rejectsTimes?: boolean };
 const orders = new Map<string, Partial<CheckoutOrder>>();
 
 const gateway = {
@@ -45,6 +47,7 @@ const gateway = {
       : { refused: answers.start };
   },
   async recordTransfer(payment: Payment) {
+    if (answers.rejectsTimes && payment.paidAt !== null) return { refused: 'invalid_request' };
     const isReplay = recorded.some(({ paymentId }) => paymentId === payment.paymentId);
     if (!isReplay) recorded.push(payment);
     if (answers.crash) throw new Error('the response was lost');
@@ -117,6 +120,31 @@ test('an acceptance time is the time of the payment', async () => {
   const entry = { transactions: [transaction(await createOrder(), { extra })] };
   expect(await importEntries([entry])).toEqual(['RECORDED']);
   expect(recorded[0]?.paidAt?.toISOString()).toBe('2027-01-29T22:30:00.000Z');
+});
+
+test('the date counts if the gateway rejects the acceptance time, such as midnight before the order was created', async () => {
+  const extra = '<RltdDts><AccptncDtTm>2027-01-31T00:00:00+01:00</AccptncDtTm></RltdDts>';
+  answers = { rejectsTimes: true };
+  expect(await importEntries([{ transactions: [transaction(await createOrder(), { extra })] }])).toEqual(['RECORDED']);
+  expect(recorded).toMatchObject([{ paidAt: null, paidOn: '2027-01-31' }]);
+});
+
+test('a transfer that a restored gateway has lost is recorded again when its statement is read again', async () => {
+  const entry = payBy(await createOrder());
+  const setStatus = (orderStatus: OrderStatus) => Object.assign(orders.get(`token${number}`) ?? {}, { orderStatus });
+  await importEntries([entry]);
+  recorded = [];
+  setStatus(OrderStatus.UN_PAID);
+  expect(await importEntries([entry], { isDryRun: true })).toEqual(['KNOWN']);
+  expect(await importEntries([entry])).toEqual(['RECORDED']);
+  expect(recorded).toHaveLength(1);
+  setStatus(OrderStatus.PAID);
+  expect(await importEntries([entry])).toEqual(['KNOWN']);
+  recorded = [];
+  setStatus(OrderStatus.UN_PAID);
+  answers = { record: 'order_expired' };
+  expect(await importEntries([entry])).toEqual(['OWED order_expired']);
+  expect(await importEntries([entry])).toEqual(['KNOWN']);
 });
 
 test('files that overlap record each payment once, without references of the bank', async () => {
@@ -399,6 +427,27 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   expect(recorded).toMatchObject([{ orderToken, paymentId: `${account}/B1/1` }]);
   const assigned = (await store.actions()).filter(({ action }) => action === 'assign');
   expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
+});
+
+test('payments assign says that an entry waits, or was reported before', async () => {
+  await createOrder();
+  const orderToken = `token${number}`;
+  await importEntries([payBy('Thanks', { reference: 'B1' })]);
+  const isListed = eq(credits.paymentId, `${account}/B1/1`);
+  const credit = await store.first((db) => db.select().from(credits).where(isListed));
+  const assign = async () => {
+    const lines: string[] = [];
+    const program = new Command();
+    const output = { print: (line: string) => void lines.push(line), actor: 'tester' };
+    addStatementCommands(program, (work) => work({ store, gateway }), output);
+    await program.parseAsync(['assign', `${credit?.creditId}`, orderToken], { from: 'user' });
+    return lines.join('\n');
+  };
+  answers = { start: 'payment_in_progress' };
+  expect(await assign()).toContain('waits: payment_in_progress. The checkout tries again each minute.');
+  await expect(assign()).rejects.toThrow('was reported before: WAITING.');
+  answers = {};
+  await openImport({ store, gateway }).reportWaiting();
 });
 
 test('an entry that two people assign at the same time is reported for one order', async () => {

@@ -31,13 +31,17 @@ export function addCheckCommand(program: Command, withCheck: With<CheckDeps>, pr
         const since = new Date(Date.now() - days * 86_400_000);
         const { printRow, end } = startList({ DIFFERENCE: 19, PAYMENT: 30, ATTEMPT: 26, ORDER: 0 }, json, print);
         let count = 0;
-        for (const connection of (await deps.store.listConnections(merchantId)).filter(hasKey))
+        const connections = (await deps.store.listConnections(merchantId)).filter(
+          (connection) => hasKey(connection) && deps.providers.has(connection.provider),
+        );
+        for (const connection of connections)
           for await (const found of comparePayments(deps, connection, since)) {
             const { difference, paymentId = '', attemptId, orderId = '' } = found;
             count += 1;
             printRow(found, difference, paymentId, attemptId, orderId);
           }
-        end('All payments agree.');
+        const isEmpty = connections.length === 0;
+        end(isEmpty ? 'No account is connected whose payments could be compared.' : 'All payments agree.');
         if (count > 0) throw new StartError(`${count} payments differ.`);
       }),
     );

@@ -223,6 +223,6 @@ async function tried<Value>(call: Promise<Value>): Promise<Value> {
     return await call;
   } catch (error) {
     if (error instanceof StartError) throw error;
-    throw new StartError(`The provider does not accept the key: ${messageOf(error)}.`);
+    throw new StartError(`The key could not be verified with the provider: ${messageOf(error)}.`);
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import { displayTime, startList } from '@order-gateway/runtime/output';
-import { StartError } from '@order-gateway/runtime/process';
+import { messageOf, StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { type AdvanceDeps, providerOf } from '../attempts/advance.ts';
 import { isDisputed, owedOf, paymentOfAttempt } from '../attempts/life.ts';
@@ -131,12 +131,19 @@ async function* refundsByHand(deps: RefundDeps): AsyncGenerator<RefundByHand> {
   yield* failedRefunds(deps);
 }
 
-/** Yields what the customer has not got back of refused payments whose refund failed at the provider. */
+/**
+ * Yields what the customer has not got back of refused payments whose refund failed at the provider. Finally rejects if
+ * some could not be read.
+ */
 async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
+  const problems = new Map<string, string>();
   const withKey = (await deps.store.listConnections()).filter(hasKey).map(({ connectionId }) => connectionId);
   for (const attempt of await deps.store.refused(comparedDays)) {
     if (attempt.connectionId === null || !withKey.includes(attempt.connectionId)) continue;
-    const reversals = await readReversals(await providerOf(deps, attempt), attempt);
+    const reversals = await providerOf(deps, attempt)
+      .then((found) => readReversals(found, attempt))
+      .catch((error: unknown) => void problems.set(attempt.merchantId, messageOf(error)));
+    if (reversals === undefined) continue;
     const payment = paymentOfAttempt(attempt);
     const amount = owedOf(payment, reversals);
     const hasFailed = reversals.refunds.some(({ status }) => status === 'FAILED');
@@ -154,6 +161,10 @@ async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
       currency: payment.currency,
     };
   }
+  const lines = [...problems].map(
+    ([merchantId, message]) => `The refused payments of ${merchantId} could not be read: ${message}.`,
+  );
+  if (lines.length > 0) throw new StartError(lines.join('\n'));
 }
 
 async function findRefund(deps: RefundDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {

@@ -57,6 +57,9 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
     .action((creditId: number, orderToken: string) =>
       withImport(async (deps) => {
         const { state, reason, orderId } = await openImport(deps).assign(creditId, orderToken, actor);
+        if (state === 'KNOWN') throw new StartError(`The entry ${creditId} was reported before: ${reason}.`);
+        if (state === 'WAITING')
+          return print(`The entry ${creditId} waits: ${reason}. The checkout tries again each minute.`);
         if (state !== 'RECORDED')
           throw new StartError(`The entry ${creditId} was not recorded: ${state === 'OWED' ? 'owed, ' : ''}${reason}.`);
         print(`Recorded the entry ${creditId} as the payment of the order ${orderId}.`);

@@ -36,7 +36,7 @@ export function openImport(deps: ImportDeps) {
   const { store, gateway } = deps;
   const credits = openCredits(store);
   const transfers = openTransfers(store);
-  const { report, reportAndStore, reportWaiting } = openReports(deps, credits);
+  const { report, reportAndStore, reportIfLost, reportWaiting } = openReports(deps, credits);
   const read: Statement[] = [];
   /** The orders that a dry run would record as paid. */
   const matched = new Set<string>();
@@ -67,7 +67,8 @@ export function openImport(deps: ImportDeps) {
     const outcome = { credit, creditId: stored.creditId || undefined };
     if (!isSameBooking(stored, fields))
       return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
-    if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state)) return { ...outcome, state: 'KNOWN' };
+    if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state))
+      return { ...outcome, ...((!isDryRun && (await reportIfLost(stored))) || { state: 'KNOWN' as const }) };
     if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };
     if (await credits.isDuplicate(fields)) {
       if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });
@@ -170,7 +171,11 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     const attempt = { orderToken, attemptId: `transfer_${creditId}` };
     const claim = await gateway.start(attempt, claimSeconds);
     if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
-    const answer = await gateway.recordTransfer({ ...attempt, paymentId, paidAt, paidOn, amountHundredths, currency });
+    const payment = { ...attempt, paymentId, paidOn, amountHundredths, currency };
+    let answer = await gateway.recordTransfer({ ...payment, paidAt });
+    // A bank can write a time at which the payment can't have been made, such as midnight before the order existed.
+    if (answer.refused === 'invalid_request' && paidAt !== null)
+      answer = await gateway.recordTransfer({ ...payment, paidAt: null });
     if (answer.refused === undefined) return { state: 'RECORDED', orderId };
     return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
   }
@@ -193,6 +198,15 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     return outcome;
   }
 
+  /** Reports a recorded credit again whose order is unpaid, because a gateway was restored from a backup. */
+  async function reportIfLost({ orderToken, ...credit }: StoredCredit): Promise<Report | undefined> {
+    if (credit.state !== 'RECORDED' || orderToken === null) return undefined;
+    const order = await gateway.resolve(orderToken).catch(() => undefined);
+    if (order?.orderStatus !== OrderStatus.UN_PAID) return undefined;
+    await credits.change(credit.creditId, { state: 'WAITING', reason: null }, ['RECORDED']);
+    return reportAndStore({ ...credit, orderToken, state: 'WAITING' }, orderToken);
+  }
+
   async function reportWaiting(): Promise<void> {
     let after = 0;
     for (;;) {
@@ -203,5 +217,5 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     }
   }
 
-  return { report, reportAndStore, reportWaiting };
+  return { report, reportAndStore, reportIfLost, reportWaiting };
 }
