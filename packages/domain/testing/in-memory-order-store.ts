@@ -1,7 +1,7 @@
 import type { AccountId } from '../src/accounts/account.ts';
 import type { EventFeed, FeedEvent } from '../src/events/event-feed.ts';
 import type { OrderToken } from '../src/links/order-token.ts';
-import type { Order, OrderPayment } from '../src/orders/order.ts';
+import type { Order, PaymentIdentity } from '../src/orders/order.ts';
 import {
   type EventType,
   hasEnded,
@@ -43,8 +43,6 @@ interface ReadOrder {
 
 const dayMs = 86_400_000;
 
-type PaymentId = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
-
 /**
  * Returns an order store for tests of code that uses one. `nameOf` returns the merchants' names. Each method runs the
  * same statements as the store in PostgreSQL, with the same conditions, so that `execute` can run statements of other
@@ -85,9 +83,9 @@ export function createInMemoryOrderStore(
     return true;
   };
 
-  const keyOf = ({ checkoutId, paymentId }: PaymentId) => `${checkoutId} ${paymentId}`;
-  const isPaymentStored = (payment: PaymentId) => payment.checkoutId !== null && payments.has(keyOf(payment));
-  const storePayment = (payment: PaymentId, order: Order, paidOn?: string, note?: string) => {
+  const keyOf = ({ checkoutId, paymentId }: PaymentIdentity) => `${checkoutId} ${paymentId}`;
+  const isPaymentStored = (payment: PaymentIdentity) => payment.checkoutId !== null && payments.has(keyOf(payment));
+  const storePayment = (payment: PaymentIdentity, order: Order, paidOn?: string, note?: string) => {
     if (payment.checkoutId !== null) payments.set(keyOf(payment), { order, paidOn, note });
   };
 
@@ -177,7 +175,7 @@ export function createInMemoryOrderStore(
         const { row, nowMs } = found;
         const { order } = row;
         const isOfOrder = paid?.merchantId === order.merchantId && paid.fields.order_id === order.fields.order_id;
-        const isSame = ({ checkoutId, paymentId }: PaymentId) =>
+        const isSame = ({ checkoutId, paymentId }: PaymentIdentity) =>
           checkoutId === payment.checkoutId && paymentId === payment.paymentId;
         const hasPaid = order.payment !== null && isSame(order.payment);
         const refused =

@@ -1,4 +1,5 @@
 import { CredentialsService } from '@order-gateway/contract/gateway/v1/credentials_service_pb';
+import type { ClientSecret } from '@order-gateway/domain/accounts';
 import { formatOptionalTime, formatTime } from '@order-gateway/domain/orders';
 import { parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, success } from '@order-gateway/domain/result';
@@ -47,10 +48,7 @@ export function credentialOperations(deps: Pick<OperationDeps, 'management'>): O
 }
 
 /** Builds the API's form of a client secret. It contains the secret itself only if the secret is new. */
-export function secretResponse(
-  { id, createdAt, endsAt }: { readonly id: number; readonly createdAt: Date; readonly endsAt?: Date | null },
-  newSecret?: string,
-) {
+export function secretResponse({ id, createdAt, endsAt }: ClientSecret, newSecret?: string) {
   return {
     id: `${id}`,
     created_at: formatTime(createdAt.getTime()),

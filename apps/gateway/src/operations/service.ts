@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod, DescMethodUnary } from '@bufbuild/protobuf';
-import type { AccountId, Logo, RandomBytes } from '@order-gateway/domain/accounts';
+import type { AccountId, Logo, RandomBytes, StoredLogo } from '@order-gateway/domain/accounts';
 import type { EventFeed } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { BaseUrl } from '@order-gateway/domain/links';
@@ -54,9 +54,7 @@ export type CheckLogo = (
 ) => Promise<Result<CheckedLogo, Failure>>;
 
 /** A logo whose image can be decoded. The image is stored as it was sent. */
-interface CheckedLogo extends Logo {
-  readonly image: Uint8Array;
-}
+type CheckedLogo = Logo & StoredLogo;
 
 /** A handler for each method of a service, except for streams. */
 export type Handlers<Methods, Kind extends Caller = Caller> = {

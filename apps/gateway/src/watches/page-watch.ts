@@ -53,10 +53,7 @@ export function createPageWatch(findForPage: OrderStore['findForPage'], logger: 
      * with `undefined` immediately if too many pages of this order or of its merchant already wait. A merchant's pages
      * may not take more slots than remain free.
      */
-    async changed(
-      link: LinkedOrder,
-      limits: { readonly timeoutMs: number; readonly signal: AbortSignal },
-    ): Promise<LinkedOrder | undefined> {
+    async changed(link: LinkedOrder, limits: Parameters<typeof wait>[1]): Promise<LinkedOrder | undefined> {
       const { merchantId, orderToken: token } = link.order;
       const { waitersMax, waitersPerOrder } = pageWatchLimits;
       const ofMerchant = [...waiters].filter(({ subject }) => subject.merchantId === merchantId);

@@ -69,7 +69,7 @@ export interface StoredLogo {
 /** A change to a brand. If the logo is `undefined`, it stays the same; `null` removes it. */
 export interface BrandChange {
   readonly texts: BrandTexts;
-  readonly logo: (Logo & { readonly image: Uint8Array }) | null | undefined;
+  readonly logo: (Logo & StoredLogo) | null | undefined;
 }
 
 /** The brands of merchants. The audit log records every change, and the digest of each new logo. */

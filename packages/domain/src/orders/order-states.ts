@@ -8,6 +8,7 @@ import type {
   OrderPayment,
   OrderStatus,
   PaymentAttempt,
+  PaymentIdentity,
   PaymentLease,
   RefusalCode,
   RefusedPayment,
@@ -104,7 +105,7 @@ export interface ReversalChange {
    * The refused payment that the change may have refunded completely. Absent if the change concerns the order's
    * payment.
    */
-  readonly refused?: Pick<OrderPayment, 'checkoutId' | 'paymentId'> & { readonly refundedAtMs: number | null };
+  readonly refused?: PaymentIdentity & { readonly refundedAtMs: number | null };
 }
 
 /** A decision that changes the refunds and disputes of an order. */

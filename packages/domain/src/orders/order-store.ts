@@ -4,7 +4,7 @@ import type { OrderToken } from '../links/order-token.ts';
 import type { AmountHundredths } from '../money/money.ts';
 import type { StoreFailure } from '../result.ts';
 import type { Metadata } from './metadata.ts';
-import type { NewOrder, Order, OrderStatus, PaymentAttempt, RefusedPayment } from './order.ts';
+import type { NewOrder, Order, OrderStatus, PaymentAttempt, PaymentLease, RefusedPayment } from './order.ts';
 import type { OrderChange, PaymentRefusal, ReversalChange } from './order-states.ts';
 
 /** The result of creating an order. */
@@ -82,9 +82,7 @@ export type ChangeOutcome<Changed = unknown> =
   | StoreFailure;
 
 /** When a lease ends, in milliseconds since 1970-01-01 UTC. */
-export interface LeaseEnd {
-  readonly endsAtMs: number;
-}
+export type LeaseEnd = Pick<PaymentLease, 'endsAtMs'>;
 
 /** The position of a refund among all pending ones. */
 export interface RefundPosition {

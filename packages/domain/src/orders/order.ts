@@ -30,6 +30,9 @@ export interface OrderPayment {
   readonly paidAtMs: number;
 }
 
+/** The part of a payment that identifies it. */
+export type PaymentIdentity = Pick<OrderPayment, 'checkoutId' | 'paymentId'>;
+
 /** Why a payment that the customer made was refused. It must be refunded. */
 export const refusalCodes = ['order_already_paid', 'order_cancelled', 'order_expired', 'payment_mismatch'] as const;
 
@@ -76,7 +79,7 @@ export const disputeStatuses = ['INQUIRY', 'OPEN', 'WON', 'LOST'] as const;
 export type DisputeStatus = (typeof disputeStatuses)[number];
 
 /** Money that goes back to the customer: a refund or a dispute. `checkoutId` and `paymentId` identify its payment. */
-export interface Reversal<Status> extends Pick<OrderPayment, 'checkoutId' | 'paymentId'> {
+export interface Reversal<Status> extends PaymentIdentity {
   readonly amount: AmountHundredths;
   readonly currency: string;
   /**

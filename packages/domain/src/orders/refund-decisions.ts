@@ -3,7 +3,7 @@ import type { Failure } from '../failure.ts';
 import type { AmountHundredths } from '../money/money.ts';
 import { checkPrecision } from '../requests/check-field.ts';
 import { failed, type Result, success } from '../result.ts';
-import type { Dispute, DisputeStatus, Order, OrderPayment, Refund, RefundStatus, RefusedPayment } from './order.ts';
+import type { Dispute, DisputeStatus, Order, PaymentIdentity, Refund, RefundStatus, RefusedPayment } from './order.ts';
 import { type EventType, type ReversalChange, type ReversalDecision, reportedRangeError } from './order-states.ts';
 import { isOfPayment, refundableHundredths, refundedAtOf, refundNamed, statusOf } from './reversals.ts';
 
@@ -213,7 +213,7 @@ export function decideFailure(
 /** Returns the currency of the payment that a checkout system refers to; `undefined` if it is none of the order's. */
 function currencyOf(
   { payment, fields }: Order,
-  reported: Pick<OrderPayment, 'checkoutId' | 'paymentId'>,
+  reported: PaymentIdentity,
   refused: RefusedPayment | null,
 ): string | undefined {
   return isOfPayment(reported, payment) ? fields.order_currency : refused?.currency;

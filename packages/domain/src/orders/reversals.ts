@@ -4,7 +4,7 @@ import type {
   Dispute,
   DisputeStatus,
   Order,
-  OrderPayment,
+  PaymentIdentity,
   Refund,
   RefusedPayment,
   Reversal,
@@ -36,10 +36,7 @@ function listAt<Item extends Reversal<unknown>>(items: readonly Item[], atMs: nu
 }
 
 /** Whether a refund or dispute is of this payment. */
-export function isOfPayment(
-  { checkoutId, paymentId }: Pick<OrderPayment, 'checkoutId' | 'paymentId'>,
-  payment: Pick<OrderPayment, 'checkoutId' | 'paymentId'> | null,
-): boolean {
+export function isOfPayment({ checkoutId, paymentId }: PaymentIdentity, payment: PaymentIdentity | null): boolean {
   return payment !== null && paymentId === payment.paymentId && checkoutId === payment.checkoutId;
 }
 

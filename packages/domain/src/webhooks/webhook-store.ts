@@ -71,18 +71,13 @@ export interface WebhookStore {
   list(merchantId: AccountId): Promise<readonly WebhookEndpoint[]>;
 
   /**
-   * Creates an endpoint and returns its id, or returns `undefined` if the merchant already has `endpointsMax`
-   * endpoints.
+   * Creates an endpoint, for all types of events by default, and returns its id. Returns `undefined` if the merchant
+   * already has `endpointsMax` endpoints.
    */
   create(
     merchantId: AccountId,
-    endpoint: {
-      readonly url: string;
-      /** Absent or `null`: all. */
-      readonly eventTypes?: readonly EventType[] | null | undefined;
-      readonly signingSecret: Uint8Array;
-      readonly disabledAt?: StoredTime | null | undefined;
-    },
+    endpoint: Pick<WebhookEndpoint, 'url' | 'signingSecret'> &
+      Partial<Pick<EndpointSettings, 'eventTypes'> & Pick<WebhookEndpoint, 'disabledAt'>>,
   ): Promise<string | undefined>;
 
   /**

@@ -313,11 +313,11 @@ function recordedChangesOn(run: Run, actor: Actor) {
     merchantId: AccountId,
     action: Omit<Action, 'clientId'>,
     statement: (db: PostgresJsDatabase) => SQLWrapper,
-    { details, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
+    added?: Parameters<typeof runRecorded>[3],
   ) =>
     run((db) => {
       const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;
-      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, { ...(details && { details }), also });
+      return runRecorded<Row>(db, statement(db), { ...action, actor, clientId }, added);
     });
 
   /** Makes and records a change of one row. Returns whether a row was changed. */

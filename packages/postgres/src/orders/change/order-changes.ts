@@ -7,6 +7,7 @@ import {
   type OrderChange,
   type OrderPayment,
   type OrderStore,
+  type PaymentIdentity,
   pendingRefundsOf,
   type Transition,
   transitions,
@@ -91,11 +92,7 @@ export function openOrderChanges(options: DatabaseOptions): OrderChanges {
    * (docs/decisions/095-a-merchants-calls-use-its-server.md).
    */
   const withPayment =
-    (
-      kind: 'change' | 'refuse',
-      payment: Pick<OrderPayment, 'checkoutId' | 'paymentId'> | null,
-      values: Values,
-    ): Change =>
+    (kind: 'change' | 'refuse', payment: PaymentIdentity | null, values: Values): Change =>
     async (statements) => {
       const { withoutPayment, withPayment } = statements[kind];
       const hasNote = values.note !== null;

@@ -1,5 +1,5 @@
 import type { AccountId } from '@order-gateway/domain/accounts';
-import type { EventType } from '@order-gateway/domain/events';
+import type { OrderEvent } from '@order-gateway/domain/events';
 import type { Order } from '@order-gateway/domain/orders';
 import { and, asc, eq, gt, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -30,11 +30,7 @@ export interface ScannedOrder {
 }
 
 /** A stored event without its order. */
-export interface StoredEvent {
-  readonly eventId: string;
-  readonly type: EventType;
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly createdAtMs: number;
+export interface StoredEvent extends Omit<OrderEvent, 'order'> {
   readonly orderId: string;
 }
 
