@@ -109,7 +109,7 @@ export async function openGateway(config: GatewayConfig, logger: Logger, metrics
   const randomBytes = createRandomBytes();
   const tracing = config.tracesSampler === undefined ? undefined : startTracing(config.tracesSampler);
   const recordCall = callRecorder(meter);
-  const calls = callsOf(config, stores, { randomBytes, logger, recordCall, tracing, limits });
+  const calls = callsOf(config, stores, limits, { randomBytes, logger, recordCall, tracing });
   const { webhookAddresses: allowedAddresses } = config;
   const pings = createSender({ allowedAddresses, timeoutMs: webhookLimits.pingTimeoutMs * patience });
   const signingSecrets = config.secretsKeys && createSigningSecrets(config.secretsKeys);
@@ -227,12 +227,8 @@ function openStores(config: GatewayConfig, logger: Logger, { meter }: Metrics, l
 function callsOf(
   { rateLimit }: GatewayConfig,
   { directory, orders }: Stores,
-  {
-    limits,
-    ...deps
-  }: Pick<CallsDeps, 'randomBytes' | 'logger' | 'recordCall' | 'tracing'> & {
-    readonly limits: typeof defaultLimits;
-  },
+  limits: typeof defaultLimits,
+  deps: Pick<CallsDeps, 'randomBytes' | 'logger' | 'recordCall' | 'tracing'>,
 ): Calls {
   return createCalls({
     ...deps,

@@ -6,6 +6,7 @@ import {
   redeliveredMax,
   returnSigner,
   secretOverlapHours,
+  type WebhookEndpoint,
   type WebhookStore,
 } from '@order-gateway/domain/webhooks';
 import {
@@ -30,12 +31,9 @@ import { accounts, events, livePreviousSecret, webhookDeliveries, webhookEndpoin
 import { leaseSeconds } from './delivery-statements.ts';
 
 /** The secrets of an endpoint as they will be stored. `was` is the stored signing secret that they replace. */
-export interface ReencryptedSecrets {
+export interface ReencryptedSecrets extends Pick<WebhookEndpoint, 'endpointId' | 'signingSecret' | 'previousSecret'> {
   readonly merchantId: number;
-  readonly endpointId: string;
   readonly was: Uint8Array;
-  readonly signingSecret: Uint8Array;
-  readonly previousSecret: Uint8Array | null;
 }
 
 /** The operations of {@link openWebhookEndpoints}. */
