@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { AdvanceDeps } from '../src/attempts/advance.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
 import { attempts } from '../src/store/schema.ts';
-import type { Store } from '../src/store/store.ts';
+import type { Attempt, Store } from '../src/store/store.ts';
 import { openTestStore, startedAttempt } from './helpers/test-store.ts';
 
 let store: Store;
@@ -30,6 +30,19 @@ test('the accounts take turns with due attempts, the longest due first', async (
   await storeDue('other', 'con_other', 5);
   const due = await Promise.all((await store.due(3)).map(({ attemptId }) => store.find(attemptId)));
   expect(due.map((attempt) => attempt?.orderToken)).toEqual(['busy0', 'other', 'busy1']);
+});
+
+test('a payment counts as stuck if the provider cannot be asked about its session, which has ended', async () => {
+  await storeDue('open', 'con_revoked', 60);
+  const oldest = async (change: Partial<Attempt>) => {
+    const createdAt = new Date(Date.now() - 7_200_000);
+    await store.run((db) => db.update(attempts).set({ createdAt, ...change }));
+    return (await store.moneyOnItsWay()).oldestSeconds;
+  };
+  const sessionEndsAt = new Date(Date.now() - 60_000);
+  expect(await oldest({ state: 'OPEN', sessionEndsAt })).toBe(0);
+  expect(await oldest({ failures: 3 })).toBeGreaterThanOrEqual(7_200);
+  expect(await oldest({ sessionEndsAt: new Date(Date.now() + 60_000) })).toBe(0);
 });
 
 test('the runs continue all due attempts, more than are continued at once, until the last one is done', async () => {

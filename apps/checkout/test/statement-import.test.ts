@@ -445,6 +445,7 @@ test('payments assign says that an entry waits, or was reported before', async (
   };
   answers = { start: 'payment_in_progress' };
   expect(await assign()).toContain('waits: payment_in_progress. The checkout tries again each minute.');
+  expect(await importEntries([payBy('Thanks', { reference: 'B1' })])).toEqual(['WAITING payment_in_progress']);
   await expect(assign()).rejects.toThrow('was reported before: WAITING.');
   answers = {};
   await openImport({ store, gateway }).reportWaiting();

@@ -71,11 +71,14 @@ export function createRefunds(deps: RefundDeps) {
     }
   };
 
-  /** Makes a refund, or looks at one that was made. A transfer has no attempt: a person returns it. */
-  const advanceRefund = async (key: string, refund: PendingRefund) => {
+  /**
+   * Makes a refund, or looks at one that was made, unless another one of the same account has just failed. A transfer
+   * has no attempt: a person returns it.
+   */
+  const advanceRefund = async (key: string, refund: PendingRefund, failing: Set<string | null>) => {
     const { orderToken, paymentId, refundId, providerRefundId } = refund;
     const attempt = await store.reported(orderToken, paymentId);
-    if (attempt === undefined) return;
+    if (attempt === undefined || failing.has(attempt.connectionId)) return;
     const isMade = refundId === undefined || providerRefundId !== undefined;
     try {
       await traced('refund', { attributes: { attempt_id: attempt.attemptId } }, () =>
@@ -84,6 +87,7 @@ export function createRefunds(deps: RefundDeps) {
       succeed(key, isMade ? lookEveryMs : 0);
     } catch (error) {
       fail(key);
+      failing.add(attempt.connectionId);
       logger.warn({ attempt_id: attempt.attemptId, error: errorCode(error) }, 'a refund waits');
     }
   };
@@ -91,10 +95,11 @@ export function createRefunds(deps: RefundDeps) {
   const makePending = async () => {
     const pending = new Set<string>();
     const pausedBefore = paused();
+    const failing = new Set<string | null>();
     for await (const refund of gateway.pendingRefunds()) {
       const key = `${refund.orderToken} ${refund.refundId ?? refund.providerRefundId}`;
       pending.add(key);
-      if (!pausedBefore.has(key)) await advanceRefund(key, refund);
+      if (!pausedBefore.has(key)) await advanceRefund(key, refund, failing);
     }
     keep(pending);
   };

@@ -69,7 +69,9 @@ export function openImport(deps: ImportDeps) {
       return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
     if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state))
       return { ...outcome, ...((!isDryRun && (await reportIfLost(stored))) || { state: 'KNOWN' as const }) };
-    if (transfer === undefined || found.length > 1) return { ...outcome, state: 'LISTED', reason };
+    // A person can have assigned an entry that waits.
+    if (transfer === undefined || found.length > 1)
+      return { ...outcome, state: stored.state, reason: stored.state === 'LISTED' ? reason : (stored.reason ?? '') };
     if (await credits.isDuplicate(fields)) {
       if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });
       return { ...outcome, state: 'LISTED', reason: 'possible_duplicate' };

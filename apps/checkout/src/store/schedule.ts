@@ -60,7 +60,8 @@ export function scheduleWork({ run }: Run) {
 
     /**
      * Returns the age of the oldest payment in progress, how many payments must be refunded, and when the first
-     * authorisation ends that was neither captured nor released.
+     * authorisation ends that was neither captured nor released. A session that ended may have been paid if the
+     * provider can't be asked about it.
      */
     async moneyOnItsWay() {
       const [row] = await run((db) =>
@@ -68,7 +69,10 @@ export function scheduleWork({ run }: Run) {
           select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
             count(*) filter (where state = 'OWED') as owed,
             extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now()) as ends
-          from ${attempts} where due_at is not null and state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')`),
+          from ${attempts} where due_at is not null and (
+            state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')
+            or state = 'OPEN' and failures > 0 and session_ends_at < now()
+          )`),
       );
       return {
         oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)),
