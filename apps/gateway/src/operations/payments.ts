@@ -8,7 +8,6 @@ import {
   type LinkedOrder,
   mayBeEnded,
   type Order,
-  type PaymentLease,
   refusalCodes,
   startFailure,
 } from '@order-gateway/domain/orders';
@@ -47,10 +46,10 @@ export function paymentOperations(
     async startPayment(members, caller: Caller<CheckoutSystem>) {
       const started = await startPayment(deps, caller, members);
       if (!started.ok) return started;
-      const { link, lease } = started.value;
+      const { link, leaseEndsAtMs } = started.value;
       const body = {
         order: checkoutOrder(deps, link),
-        lease_ends_at: formatTime(lease.endsAtMs),
+        lease_ends_at: formatTime(leaseEndsAtMs),
         customer: caller.account.getsCustomerData ? customerOf(link.order) : undefined,
       };
       return success({ body, outcome: 'ok' });
@@ -81,7 +80,7 @@ async function startPayment(
   deps: Pick<OperationDeps, 'store' | 'now'>,
   caller: Caller,
   input: AttemptInput,
-): Promise<Result<{ readonly link: LinkedOrder; readonly lease: PaymentLease }, Failure>> {
+): Promise<Result<{ readonly link: LinkedOrder; readonly leaseEndsAtMs: number }, Failure>> {
   const parsed = parseAttempt(input);
   if (!parsed.ok) return parsed;
   const { orderToken, attemptId, leaseSeconds } = parsed.value;
@@ -93,9 +92,7 @@ async function startPayment(
     const failure = startFailure(order, attempt, deps.now());
     if (failure !== undefined) return failed(failure);
     const outcome = await deps.store.startPayment(order, attempt, leaseSeconds, caller.timeLeftMs());
-    if (outcome.kind === 'changed') {
-      return success({ link: found.value, lease: { ...attempt, endsAtMs: outcome.endsAtMs, isLive: true } });
-    }
+    if (outcome.kind === 'changed') return success({ link: found.value, leaseEndsAtMs: outcome.endsAtMs });
     if (outcome.kind !== 'conflict') return failed(storageFailure(outcome.kind));
   }
 }
