@@ -1,7 +1,7 @@
 import type { AccountId, CheckoutSystem } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatAmount } from '@order-gateway/domain/money';
-import { formatTime, type Order, type OrderStore } from '@order-gateway/domain/orders';
+import { formatTime, type Order, type OrderStore, type PendingRefund } from '@order-gateway/domain/orders';
 import { createInMemoryOrderStore } from '@order-gateway/domain/testing/in-memory-order-store';
 import { sampleOrder } from '@order-gateway/domain/testing/sample-orders';
 import { expect, test } from 'vitest';
@@ -75,6 +75,47 @@ test('a list of pending refunds says that it is incomplete', async () => {
     ok: true,
     value: { body: { refunds: [], incomplete: true } },
   });
+});
+
+test.each([
+  [2, false],
+  [3, true],
+])('of %i pending refunds, a page of 2 has a cursor for the others: %s', async (count, hasCursor) => {
+  const { store, order } = await createStore();
+  const refunds = Array.from(
+    { length: count },
+    (_, index): PendingRefund => ({
+      ...{ createdAtMs: index, serviceOrderId: index, orderId: 'o', orderToken: order.orderToken, mode: 'live' },
+      ...{ merchantClientId: 'm', paymentId: 'p', refundId: `r-${index}`, providerRefundId: null },
+      ...{ amount: order.fields.order_amount, currency: 'EUR' },
+    }),
+  );
+  const afters: unknown[] = [];
+  const listPendingRefunds: Store['listPendingRefunds'] = async (_id, { after, limit }) => {
+    afters.push(after);
+    return { kind: 'found', refunds: refunds.slice(0, limit), isIncomplete: false };
+  };
+  const list = (cursor?: string) => report('ListRefunds', { limit: 2, cursor }, { ...store, listPendingRefunds });
+  const { body } = Object(await list()).value;
+  expect(body.refunds.map(({ refund_id }: { refund_id: string }) => refund_id)).toEqual(['r-0', 'r-1']);
+  expect(typeof body.next_cursor).toBe(hasCursor ? 'string' : 'undefined');
+  await list(body.next_cursor);
+  expect(afters).toEqual([undefined, hasCursor ? { createdAtMs: 1, serviceOrderId: 1 } : undefined]);
+});
+
+test('a dispute has the times of its first report and of its last change', async () => {
+  const { store, order, clock } = await createStore();
+  expect(await report('RecordPayment', paymentOf(order), store)).toMatchObject({ ok: true });
+  const dispute = { payment_id: 'p-1', dispute_id: 'd-1', amount: 1, currency: order.fields.order_currency };
+  const times: { created_at: string; updated_at: string }[] = [];
+  for (const status of ['INQUIRY', 'OPEN', 'WON']) {
+    clock.nowMs += 1_000;
+    const recorded = await report('RecordDispute', { order_token: order.orderToken, ...dispute, status }, store);
+    times.push(Object(recorded).value.body.dispute);
+  }
+  const updates = times.map(({ updated_at }) => updated_at);
+  expect(new Set(updates).size).toBe(3);
+  expect(times.map(({ created_at }) => created_at)).toEqual(Array(3).fill(updates[0]));
 });
 
 test.each([

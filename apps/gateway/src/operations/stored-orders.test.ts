@@ -68,6 +68,14 @@ test('an order is noted for the log as it was found, and as it was changed', asy
   expect(noted.map((noted) => ('orderStatus' in noted ? noted.orderStatus : 'new'))).toEqual(['UN_PAID', 'CANCELLED']);
 });
 
+test('a lookup that fails is reported as such, and does not deny that the order exists', async () => {
+  const fails = async () => ({ kind: 'unavailable' as const });
+  const store = { ...createInMemoryOrderStore(), findByOrderId: fails, findByToken: fails };
+  const failure = { ok: false, failure: { kind: 'unavailable' } };
+  expect(await findOrder({ store }, caller, { by: 'order_id', orderId: 'o' })).toEqual(failure);
+  expect(await findLinkToPay({ store }, caller, '0'.repeat(32))).toEqual(failure);
+});
+
 test('overloaded is the only storage failure with a wait, which includes up to two seconds of jitter', () => {
   expect([storageFailure('unavailable'), storageFailure('deadline_exceeded')]).toEqual([
     { kind: 'unavailable' },

@@ -1,7 +1,8 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { Managed, MerchantManagement } from '@order-gateway/domain/management';
+import { formatTime } from '@order-gateway/domain/orders';
 import { success } from '@order-gateway/domain/result';
-import { redeliveredMax, type WebhookEndpoint } from '@order-gateway/domain/webhooks';
+import { redeliveredMax, type WebhookDelivery, type WebhookEndpoint } from '@order-gateway/domain/webhooks';
 import { expect, test } from 'vitest';
 import { caller } from '../../test/helpers/fixed-deps.ts';
 import type { SigningSecrets } from '../runtime/secrets/signing-secrets.ts';
@@ -55,6 +56,36 @@ test.each([
   const redeliverFailed = async () => queued;
   const { result } = await call('redeliverFailedWebhooks', { failed_since: '2026-11-20T00:00Z' }, { redeliverFailed });
   expect(result).toMatchObject({ ok: true, value: { body: { queued, has_more } } });
+});
+
+test.each([
+  [2, false],
+  [3, true],
+])('of %i deliveries, a page of 2 has a cursor for the others: %s', async (count, hasCursor) => {
+  const deliveries = Array.from(
+    { length: count },
+    (_, index): WebhookDelivery => ({
+      ...{ endpointId: endpoint.endpointId, eventId: `evt_${String(index).padStart(32, '0')}`, type: 'order.paid' },
+      ...{ attempts: 1, lastResult: 'HTTP 204', nextAttemptAt: null },
+      ...{ createdAt: new Date(1_000), lastAttemptAt: new Date(2_000), deliveredAt: new Date(3_000) },
+    }),
+  );
+  const afters: unknown[] = [];
+  const pageOfDeliveries: Managed['pageOfDeliveries'] = async (_merchantId, _endpointId, { after, limit }) => {
+    afters.push(after);
+    return deliveries.slice(0, limit);
+  };
+  const list = (cursor?: string) => call('listWebhookDeliveries', { limit: 2, cursor }, { pageOfDeliveries });
+  const { body } = Object((await list()).result).value;
+  const delivery = {
+    ...{ type: 'order.paid', status: 'delivered', attempts: 1, last_result: 'HTTP 204', next_attempt_at: undefined },
+    ...{ created_at: formatTime(1_000), last_attempt_at: formatTime(2_000), delivered_at: formatTime(3_000) },
+  };
+  const [first, second] = deliveries.map(({ eventId }) => eventId);
+  expect(body.deliveries).toEqual([first, second].map((event_id) => ({ event_id, ...delivery })));
+  expect(typeof body.next_cursor).toBe(hasCursor ? 'string' : 'undefined');
+  await list(body.next_cursor);
+  expect(afters).toEqual([undefined, hasCursor ? second : undefined]);
 });
 
 test.each([
