@@ -1,4 +1,5 @@
-import { and, asc, eq, gt, gte, inArray, max, ne, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, gte, inArray, max, ne, or, type SQL, sql } from 'drizzle-orm';
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { connections, credits, statements } from '../store/schema.ts';
 import type { Store } from '../store/store.ts';
 import type { Statement } from './statement.ts';
@@ -17,6 +18,16 @@ const numberDays = 100;
 
 /** Opens what the checkout stores of statements. */
 export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
+  const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) =>
+    db.select().from(credits).where(condition).orderBy(asc(credits.creditId));
+  const update = (creditId: number, set: Partial<StoredCredit>, condition: SQL | undefined) =>
+    first((db) =>
+      db
+        .update(credits)
+        .set(set)
+        .where(and(eq(credits.creditId, creditId), condition))
+        .returning({ creditId: credits.creditId }),
+    );
   return {
     ...statementsOf({ run, first }),
 
@@ -27,11 +38,10 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
     },
 
     /** Returns a credit by its payment_id. */
-    findPayment: (paymentId: string) =>
-      first((db) => db.select().from(credits).where(eq(credits.paymentId, paymentId))),
+    findPayment: (paymentId: string) => first(select(eq(credits.paymentId, paymentId))),
 
     /** Returns a credit by its number. */
-    find: (creditId: number) => first((db) => db.select().from(credits).where(eq(credits.creditId, creditId))),
+    find: (creditId: number) => first(select(eq(credits.creditId, creditId))),
 
     /** Whether a payment that equals a credit was reported under another payment_id. */
     isDuplicate: async ({ account, paymentId, amountHundredths, payerDigest, reference, paidOn }: NewCredit) => {
@@ -61,19 +71,8 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
      */
     async startReport(creditId: number, orderToken: string): Promise<boolean> {
       const { state, orderToken: reportedFor } = credits;
-      const started = await first((db) =>
-        db
-          .update(credits)
-          .set({ state: 'WAITING', reason: null, orderToken })
-          .where(
-            and(
-              eq(credits.creditId, creditId),
-              or(eq(state, 'LISTED'), and(eq(state, 'WAITING'), eq(reportedFor, orderToken))),
-            ),
-          )
-          .returning({ creditId: credits.creditId }),
-      );
-      return started !== undefined;
+      const mayStart = or(eq(state, 'LISTED'), and(eq(state, 'WAITING'), eq(reportedFor, orderToken)));
+      return (await update(creditId, { state: 'WAITING', reason: null, orderToken }, mayStart)) !== undefined;
     },
 
     /** Changes a credit that was not reported yet, and is in one of these states. */
@@ -81,36 +80,18 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
       creditId: number,
       change: Pick<StoredCredit, 'state' | 'reason'>,
       from: readonly StoredCredit['state'][] = ['LISTED', 'WAITING'],
-    ) =>
-      run((db) =>
-        db
-          .update(credits)
-          .set(change)
-          .where(and(eq(credits.creditId, creditId), inArray(credits.state, [...from]))),
-      ),
+    ) => update(creditId, change, inArray(credits.state, [...from])),
 
     /** Stores that a person transferred a credit back, or that the bank returned this transfer. */
     setRefunded: (creditId: number, isRefunded: boolean) =>
-      run((db) =>
-        db
-          .update(credits)
-          .set({ state: isRefunded ? 'REFUNDED' : 'OWED' })
-          .where(and(eq(credits.creditId, creditId), inArray(credits.state, ['OWED', 'REFUNDED']))),
-      ),
+      update(creditId, { state: isRefunded ? 'REFUNDED' : 'OWED' }, inArray(credits.state, ['OWED', 'REFUNDED'])),
 
     /** Returns all credits that must be transferred back, oldest first. */
-    owed: () => run((db) => db.select().from(credits).where(eq(credits.state, 'OWED')).orderBy(asc(credits.creditId))),
+    owed: () => run(select(eq(credits.state, 'OWED'))),
 
     /** Returns credits that wait for the end of another payment, oldest first. */
     waiting: (limit: number, after = 0) =>
-      run((db) =>
-        db
-          .select()
-          .from(credits)
-          .where(and(eq(credits.state, 'WAITING'), gt(credits.creditId, after)))
-          .orderBy(asc(credits.creditId))
-          .limit(limit),
-      ),
+      run((db) => select(and(eq(credits.state, 'WAITING'), gt(credits.creditId, after)))(db).limit(limit)),
   };
 }
 

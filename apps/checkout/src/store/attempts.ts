@@ -84,21 +84,13 @@ export function findAttempts({ run, first }: Run) {
     async *recordedSince(connectionId: string, since: Date): AsyncGenerator<Attempt> {
       let after = '';
       for (;;) {
-        const page = await run((db) =>
-          db
-            .select()
-            .from(attempts)
-            .where(
-              and(
-                eq(attempts.connectionId, connectionId),
-                eq(attempts.state, 'RECORDED'),
-                gt(attempts.createdAt, since),
-                gt(attempts.attemptId, after),
-              ),
-            )
-            .orderBy(asc(attempts.attemptId))
-            .limit(pageLength),
+        const isNext = and(
+          eq(attempts.connectionId, connectionId),
+          eq(attempts.state, 'RECORDED'),
+          gt(attempts.createdAt, since),
+          gt(attempts.attemptId, after),
         );
+        const page = await run((db) => select(isNext)(db).orderBy(asc(attempts.attemptId)).limit(pageLength));
         yield* page;
         if (page.length < pageLength) return;
         after = page.at(-1)?.attemptId ?? after;
@@ -109,12 +101,15 @@ export function findAttempts({ run, first }: Run) {
 
 /** Returns the changes of attempts and their calls. */
 export function changeAttempts({ run, first }: Run) {
-  const unfinishedOf = (orderToken: string) =>
-    and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]));
-
   return {
     /** Returns the unfinished attempt of an order. */
-    unfinished: (orderToken: string) => first((db) => db.select().from(attempts).where(unfinishedOf(orderToken))),
+    unfinished: (orderToken: string) =>
+      first((db) =>
+        db
+          .select()
+          .from(attempts)
+          .where(and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]))),
+      ),
 
     /** Stores an attempt unless the order has an unfinished one. Returns the order's unfinished attempt. */
     async start(attempt: NewAttempt): Promise<Attempt | undefined> {

@@ -1,5 +1,5 @@
 import { arrayLiteral } from '@order-gateway/postgres/connections';
-import { and, asc, desc, eq, isNull, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { Run } from './run.ts';
 import { auditLog, connections } from './schema.ts';
@@ -21,30 +21,19 @@ export function manageConnections({ run, first }: Run) {
     );
     return rows.length > 0;
   };
+  const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) =>
+    db.select().from(connections).where(condition).orderBy(asc(connections.createdAt));
   return {
     /** Returns a merchant's connections on which attempts may start. */
-    connectionsOf: (merchantId: string): Promise<Connection[]> =>
-      run((db) =>
-        db
-          .select()
-          .from(connections)
-          .where(and(eq(connections.merchantId, merchantId), isNull(connections.disconnectedAt)))
-          .orderBy(asc(connections.createdAt)),
-      ),
+    connectionsOf: (merchantId: string) =>
+      run(select(and(eq(connections.merchantId, merchantId), isNull(connections.disconnectedAt)))),
 
     /** Returns all connections, or those of a merchant, oldest first. */
-    listConnections: (merchantId?: string): Promise<Connection[]> =>
-      run((db) =>
-        db
-          .select()
-          .from(connections)
-          .where(merchantId === undefined ? undefined : eq(connections.merchantId, merchantId))
-          .orderBy(asc(connections.createdAt)),
-      ),
+    listConnections: (merchantId?: string) =>
+      run(select(merchantId === undefined ? undefined : eq(connections.merchantId, merchantId))),
 
     /** Returns a connection, even if it was disconnected. */
-    findConnection: (connectionId: string): Promise<Connection | undefined> =>
-      first((db) => db.select().from(connections).where(eq(connections.connectionId, connectionId))),
+    findConnection: (connectionId: string) => first(select(eq(connections.connectionId, connectionId))),
 
     /** Stores a connection. Returns `false` if the merchant already has one with the provider. */
     connect: (connection: typeof connections.$inferInsert, actor: string) =>

@@ -20,6 +20,8 @@ const hasKey = sql`secrets <> ''`;
 export function scheduleWork({ run }: Run) {
   const setDue = (condition: SQL | undefined) =>
     run((db) => db.update(attempts).set({ dueAt: sql`now()` }).where(condition));
+  const setMark = (connectionId: string, mark: { readonly [name: string]: Date | SQL }) =>
+    run((db) => db.update(connections).set(mark).where(eq(connections.connectionId, connectionId)));
   return {
     /**
      * Returns the ids of attempts that are due and that no process works on. The accounts take turns, so that a busy
@@ -112,12 +114,7 @@ export function scheduleWork({ run }: Run) {
 
     /** Restores the time up to which a list was read, because reading it failed. */
     resetList: (connectionId: string, list: List, readUntil: Date) =>
-      run((db) =>
-        db
-          .update(connections)
-          .set({ [marks[list]]: readUntil })
-          .where(eq(connections.connectionId, connectionId)),
-      ),
+      setMark(connectionId, { [marks[list]]: readUntil }),
 
     /**
      * Returns a connection whose payments were not compared for a day, and marks it, so that it is returned again after
@@ -140,9 +137,6 @@ export function scheduleWork({ run }: Run) {
       }),
 
     /** Stores that all payments of a connection were compared. */
-    endComparison: (connectionId: string) =>
-      run((db) =>
-        db.update(connections).set({ comparedAt: sql`now()` }).where(eq(connections.connectionId, connectionId)),
-      ),
+    endComparison: (connectionId: string) => setMark(connectionId, { comparedAt: sql`now()` }),
   };
 }
