@@ -1,5 +1,5 @@
 import type { Failure } from '../failure.ts';
-import { missing } from '../requests/check-field.ts';
+import { missing, type Received } from '../requests/check-field.ts';
 import { type BrokenRule, notString } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 
@@ -18,9 +18,7 @@ export type OrderLookupKey = OrderKey | { readonly by: 'payment_id'; readonly pa
  * Reads one of the two ids of an order: a text, or an integer, which Protobuf's JSON form may also write as text. Any
  * text or integer is accepted; an id that no order can have matches none.
  */
-export function parseOrderKey(
-  input: Readonly<Partial<Record<'order_id' | 'service_order_id', unknown>>>,
-): Result<OrderKey, Failure> {
+export function parseOrderKey(input: Received<'order_id' | 'service_order_id'>): Result<OrderKey, Failure> {
   const { order_id: orderId, service_order_id: id } = input;
   const hasOrderId = orderId !== undefined && orderId !== null;
   if (id === undefined || id === null) {
@@ -44,7 +42,7 @@ export function parseOrderKey(
  * {@link parseOrderKey}.
  */
 export function parseOrderLookupKey(
-  input: Readonly<Partial<Record<'order_id' | 'service_order_id' | 'payment_id', unknown>>>,
+  input: Received<'order_id' | 'service_order_id' | 'payment_id'>,
 ): Result<OrderLookupKey, Failure> {
   const { order_id, service_order_id, payment_id: paymentId } = input;
   const hasId = [order_id, service_order_id].some((id) => id !== undefined && id !== null);

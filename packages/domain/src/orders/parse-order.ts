@@ -1,5 +1,5 @@
 import type { AmountHundredths } from '../money/money.ts';
-import { checkField, checkPrecision } from '../requests/check-field.ts';
+import { checkField, checkPrecision, type Received } from '../requests/check-field.ts';
 import type { FieldError } from '../requests/field-rules.ts';
 import { failed, type Result, success } from '../result.ts';
 import { canonicalLocale } from './locale.ts';
@@ -13,7 +13,7 @@ import { type OrderFieldName, orderFieldNames, type RequestFieldName } from './o
  * An order as an API received it: any values under the names of the API contract. The amount is a `NumberText` if the
  * digits that were sent are known, otherwise a number.
  */
-export type OrderInput = Readonly<Partial<Record<RequestFieldName, unknown>>>;
+export type OrderInput = Received<RequestFieldName>;
 
 /** A received order whose members are all valid. */
 export interface ParsedOrder {

@@ -8,30 +8,23 @@ import {
   errorsIn,
   type InvalidRequest,
   missing,
+  type Received,
   unlessInvalid,
 } from '../requests/check-field.ts';
 import { type BrokenRule, textRule } from '../requests/field-rules.ts';
 import { checkDate, checkTime } from '../requests/iso-time.ts';
 import type { Result } from '../result.ts';
 
-/**
- * A payment as an API received it: any values under the names of the fields. The amount has the form that `OrderInput`
- * describes.
- */
-export type PaymentInput = Readonly<
-  Partial<
-    Record<
-      'order_token' | 'payment_id' | 'paid_at' | 'paid_on' | 'order_amount' | 'order_currency' | 'attempt_id',
-      unknown
-    >
-  >
+/** A payment as an API received it. The amount has the form that `OrderInput` describes. */
+export type PaymentInput = Received<
+  'order_token' | 'payment_id' | 'paid_at' | 'paid_on' | 'order_amount' | 'order_currency' | 'attempt_id'
 >;
 
 /** How long a payment attempt claims an order, in seconds: at most 7 days. */
 export const leaseSeconds = { min: 60, max: 604_800, byDefault: 900 } as const;
 
-/** A payment attempt as an API received it: any values under the names of the fields. */
-export type AttemptInput = Readonly<Partial<Record<'order_token' | 'attempt_id' | 'lease_seconds', unknown>>>;
+/** A payment attempt as an API received it. */
+export type AttemptInput = Received<'order_token' | 'attempt_id' | 'lease_seconds'>;
 
 /** The rule for payment_id and attempt_id. */
 export const paymentIdRule = textRule(128);
@@ -67,10 +60,8 @@ export function parsePayment(input: PaymentInput) {
   });
 }
 
-/** A payment that a merchant records itself, as an API received it: any values under the names of the fields. */
-export type ManualPaymentInput = Readonly<
-  Partial<Record<'payment_id' | 'paid_at' | 'paid_on' | 'payment_note', unknown>>
->;
+/** A payment that a merchant records itself, as an API received it. */
+export type ManualPaymentInput = Received<'payment_id' | 'paid_at' | 'paid_on' | 'payment_note'>;
 
 /** The rule for the note about a payment that a merchant records itself. */
 const paymentNoteRule = textRule(1_000, { required: false, multiline: true });

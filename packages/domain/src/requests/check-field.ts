@@ -13,6 +13,9 @@ import {
 import { failed, type Result, success } from '../result.ts';
 import { type BrokenRule, type FieldError, type FieldRule, notString, textError } from './field-rules.ts';
 
+/** The members of a request as an API received it: any values under these names. */
+export type Received<Name extends string> = Readonly<Partial<Record<Name, unknown>>>;
+
 /** The error of a required field that is absent. */
 export const missing: BrokenRule = { code: 'missing', message: 'is required' };
 

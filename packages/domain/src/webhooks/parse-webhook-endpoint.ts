@@ -5,6 +5,7 @@ import {
   errorsIn,
   type InvalidRequest,
   missing,
+  type Received,
   unlessInvalid,
 } from '../requests/check-field.ts';
 import { urlRule } from '../requests/field-rules.ts';
@@ -21,7 +22,7 @@ export interface EndpointSettings {
 }
 
 /** The settings as an API received them. */
-export type EndpointInput = Readonly<Partial<Record<'url' | 'event_types' | 'status', unknown>>>;
+export type EndpointInput = Received<'url' | 'event_types' | 'status'>;
 
 /**
  * Checks the settings of an endpoint. The gateway checks separately whether the address of the URL is allowed. An empty
