@@ -1,7 +1,7 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { Failure } from '../failure.ts';
 import type { AmountHundredths } from '../money/money.ts';
-import { checkPrecision } from '../requests/check-field.ts';
+import { checkPrecision, errorsIn } from '../requests/check-field.ts';
 import { failed, type Result, success } from '../result.ts';
 import type { Dispute, DisputeStatus, Order, PaymentIdentity, Refund, RefundStatus, RefusedPayment } from './order.ts';
 import { type EventType, type ReversalChange, type ReversalDecision, reportedRangeError } from './order-states.ts';
@@ -77,10 +77,8 @@ export function decideRefund(
     return isSame ? success({ kind: 'replayed' }) : failed({ kind: 'refund_id_conflict' });
   }
   if (!makesRefunds) return failed({ kind: 'refunds_not_supported' });
-  const tooPrecise = checkPrecision(amount, fields.order_currency);
-  if (tooPrecise !== undefined) {
-    return failed({ kind: 'invalid_request', errors: [{ field: 'refund_amount', ...tooPrecise }] });
-  }
+  const errors = errorsIn({ refund_amount: checkPrecision(amount, fields.order_currency) });
+  if (errors.length > 0) return failed({ kind: 'invalid_request', errors });
   const refundable = refundableHundredths(order);
   const own = reversals.refunds.filter(({ reporterId }) => reporterId === merchantId);
   if ((amount ?? 1n) > refundable || own.length >= refundsMax) return failed({ kind: 'refund_exceeds_payment' });
@@ -123,10 +121,8 @@ export function decideReportedRefund(
   const { checkoutId, paymentId, refundId, providerRefundId, status, amount, reason } = report;
   const currency = currencyOf(order, report, refused);
   if (currency === undefined) return failed({ kind: 'not_found', unknown: 'payment_id' });
-  const tooPrecise = checkPrecision(amount, currency);
-  if (tooPrecise !== undefined) {
-    return failed({ kind: 'invalid_request', errors: [{ field: 'amount', ...tooPrecise }] });
-  }
+  const errors = errorsIn({ amount: checkPrecision(amount, currency) });
+  if (errors.length > 0) return failed({ kind: 'invalid_request', errors });
   const rangeError =
     report.refundedAtMs === null
       ? undefined
