@@ -197,7 +197,7 @@ export function createInMemoryOrderStore(
       execute('change', () => {
         const current = stored(order);
         if (current?.orderStatus !== transition.from || isExpired(current)) return { kind: 'conflict' };
-        if (isLive(current) && (transition.action === 'cancel' || isManual(order))) return { kind: 'conflict' };
+        if (isLive(current) && (transition === transitions.cancel || isManual(order))) return { kind: 'conflict' };
         if (order.payment !== null && isPaymentStored(order.payment)) return { kind: 'conflict' };
         const { orderStatus, payment, cancelledAtMs } = order;
         const { endedAttempts } = order;

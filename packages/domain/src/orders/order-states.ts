@@ -70,18 +70,17 @@ export type OrderAction = { readonly kind: 'pay'; readonly payment: ReportedPaym
 /** One entry of {@link transitions}. */
 export interface Transition {
   readonly from: OrderStatus;
-  readonly action: OrderAction['kind'] | 'expire';
   readonly to: OrderStatus;
   readonly event: EventType;
 }
 
 /** Every possible state change. `PAID` and `CANCELLED` are final. */
 export const transitions = {
-  pay: { from: 'UN_PAID', action: 'pay', to: 'PAID', event: 'order.paid' },
+  pay: { from: 'UN_PAID', to: 'PAID', event: 'order.paid' },
   /** The customer paid before the expiry, but the report arrived after it. The time of the payment decides. */
-  payLate: { from: 'EXPIRED', action: 'pay', to: 'PAID', event: 'order.paid' },
-  cancel: { from: 'UN_PAID', action: 'cancel', to: 'CANCELLED', event: 'order.cancelled' },
-  expire: { from: 'UN_PAID', action: 'expire', to: 'EXPIRED', event: 'order.expired' },
+  payLate: { from: 'EXPIRED', to: 'PAID', event: 'order.paid' },
+  cancel: { from: 'UN_PAID', to: 'CANCELLED', event: 'order.cancelled' },
+  expire: { from: 'UN_PAID', to: 'EXPIRED', event: 'order.expired' },
 } as const satisfies Record<string, Transition>;
 
 /** A change that was decided. It is stored only if the order is still in the state `transition.from`. */
