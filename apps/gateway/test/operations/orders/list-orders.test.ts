@@ -33,7 +33,7 @@ test('GET /orders: lists 20 orders, newest first, and the rest after the cursor,
 
 test('pages of orders and events with the longest refunds fit into a response of every protocol, and none is missing', async () => {
   const shop = await gateway.newMerchant('Refunding Shop', 'test');
-  const ids = Array.from({ length: 6 }, (_, index) => `refunded-${index}`);
+  const ids = Array.from({ length: 8 }, (_, index) => `refunded-${index}`);
   const text = (length: number) => '\u{1f600}'.repeat(length);
   const refunds = Array.from({ length: 100 }, (_, index) => ({
     ...{ reporterId: 1, refundId: `${text(120)}${index}`, checkoutId: 2, providerRefundId: `${text(120)}${index}` },
