@@ -1,7 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { networkInterfaces, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, optionalPrograms } from './skip-if-missing.ts';
@@ -50,6 +59,7 @@ if (results.length > 0) {
   const failures = [...failedTests, ...(failedTasks.length > 0 ? [`Failed tasks: ${failedTasks.join(', ')}`] : [])];
   const tally = `${sum(({ passed }) => passed)} passed, ${failedTests.length} failed\n`;
   if (reports !== undefined) {
+    mkdirSync(reports, { recursive: true });
     const store = (name: string, lines: readonly string[]) => writeFileSync(join(reports, name), lines.join('\n'));
     store('tally', [tally]);
     store('failures', [...failures, '']);

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -234,19 +235,37 @@ export async function freePort(preferred: number | undefined, waitMs = 0): Promi
   return port;
 }
 
-/** Returns different ports that were free when it checked them. */
+/** Returns different free ports. No other process that chooses a port here gets them until this process ends. */
 export async function freePorts(count: number): Promise<number[]> {
   const found = new Set<number>();
-  while (found.size < count) found.add(await freePort(undefined));
+  while (found.size < count) {
+    const port = await freePort(undefined);
+    if (await mark(port)) found.add(port);
+  }
   return [...found];
 }
 
 const anyPort = () => ports.first + randomInt(ports.count);
 
-function isFree(port: number): Promise<boolean> {
+async function isFree(port: number): Promise<boolean> {
+  const marked = await mark(port);
+  marked?.close();
+  if (marked === undefined) return false;
   return new Promise((resolve) => {
     const probe = createServer();
     probe.once('error', () => resolve(false));
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
+  });
+}
+
+/**
+ * Marks a port by using the UDP port of the same number, which nothing else here uses. Returns `undefined` if the port
+ * is marked already. The socket does not keep the process alive.
+ */
+function mark(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4').unref();
+    socket.once('error', () => resolve(undefined));
+    socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(socket));
   });
 }

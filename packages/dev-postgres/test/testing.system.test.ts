@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort, freePorts } from '../src/dev-postgres.ts';
 import { createTestDatabase, startTestServer } from '../testing/testing.ts';
 import { query } from './server-folder.ts';
 
@@ -36,6 +37,11 @@ test('a template is created again if its preparation failed', async () => {
   await expect(create(brokenOnce)).rejects.toThrow('broken');
   isBroken = false;
   expect(await query(await create(brokenOnce), 'select * from words')).toEqual([]);
+});
+
+test('a port that is kept for a later start is not free for anything else', async () => {
+  const [kept] = await freePorts(1);
+  expect(await freePort(kept)).not.toBe(kept);
 });
 
 test('a separate server is removed with its folder', async () => {

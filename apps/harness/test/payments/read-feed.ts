@@ -1,14 +1,5 @@
+import { createClient, type OrderEvent } from '@order-gateway/client';
 import type { Credentials } from '@order-gateway/domain/accounts';
-
-interface FeedEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly timestamp: string;
-  readonly data: {
-    readonly order_id: string;
-    readonly refused_payments?: readonly { readonly payment_id: string; readonly refused_at: string }[];
-  };
-}
 
 /** The number of events in a merchant's feed, by type, and the violations in the feed. */
 export interface ReadFeed {
@@ -20,13 +11,12 @@ export interface ReadFeed {
  * Reads all pages of a merchant's feed. It is a violation if an event appears twice, if a refused payment has two
  * events, or if the last refused payment in such an event is not the one that the event announces.
  */
-export async function readFeed(httpUrl: string, { clientId, clientSecret }: Credentials): Promise<ReadFeed> {
-  const events: FeedEvent[] = [];
-  const headers = { 'x-client-id': clientId, 'x-client-secret': clientSecret };
+export async function readFeed(httpUrl: string, credentials: Credentials): Promise<ReadFeed> {
+  // The client repeats calls that a busy machine does not serve in time.
+  const client = createClient({ baseUrl: httpUrl, ...credentials, retries: 10 });
+  const events: OrderEvent[] = [];
   for (let cursor = ''; ; ) {
-    const response = await fetch(`${httpUrl}/events?limit=100&cursor=${cursor}`, { headers });
-    const page = Object(await response.json());
-    if (!response.ok) throw new Error(`${response.status} ${page.code}: ${page.detail}`);
+    const page = await client.listEvents({ limit: 100, cursor });
     events.push(...page.events);
     cursor = page.next_cursor;
     if (page.events.length === 0) break;
