@@ -136,8 +136,13 @@ test('a comparison that fails or is stopped is repeated before the next day', as
   const comparedAt = new Date(Date.now() - 25 * 3_600_000);
   await store.run((db) =>
     db.insert(connections).values({
-      ...{ connectionId: 'con_repeated', merchantId: 'app_live_1', provider: 'listed', mode: 'live', account: 'a' },
-      ...{ secrets: new Uint8Array(1), comparedAt },
+      connectionId: 'con_repeated',
+      merchantId: 'app_live_1',
+      provider: 'listed',
+      mode: 'live',
+      account: 'a',
+      secrets: new Uint8Array(1),
+      comparedAt,
     }),
   );
   const hoursSince = async () => {

@@ -55,10 +55,15 @@ test('only keys of disconnected accounts that nothing needs are erased, and noth
   const ids = ['con_finished', 'con_other', 'con_unused'];
   expect(erased.map(({ connectionId }) => connectionId).toSorted()).toEqual(ids);
   const logged = (await store.actions()).map(({ actor, action, merchantId, details }) => ({
-    ...{ actor, action, merchantId, details },
+    actor,
+    action,
+    merchantId,
+    details,
   }));
   expect(logged).toContainEqual({
-    ...{ actor: 'checkout', action: 'erase_key', merchantId: 'app_again' },
+    actor: 'checkout',
+    action: 'erase_key',
+    merchantId: 'app_again',
     details: { connection_id: 'con_other', provider: 'stripe', mode: 'live', account: 'acct_other' },
   });
   expect(logged).toHaveLength(3);

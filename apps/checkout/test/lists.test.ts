@@ -21,8 +21,13 @@ test('a list that cannot be read is read again after growing pauses, and does no
   for (const connectionId of ['con_broken', 'con_working'])
     await store.run((db) =>
       db.insert(connections).values({
-        ...{ connectionId, merchantId: connectionId, provider: 'listed', mode: 'live', account: 'a' },
-        ...{ secrets: new Uint8Array(1), listedUntil: longAgo },
+        connectionId,
+        merchantId: connectionId,
+        provider: 'listed',
+        mode: 'live',
+        account: 'a',
+        secrets: new Uint8Array(1),
+        listedUntil: longAgo,
       }),
     );
   const reads: string[] = [];

@@ -285,8 +285,12 @@ async function transferred(orderId: string) {
   const { gateway, run, listed } = refundCommands();
   const transfer = (paymentId: string) =>
     gateway.recordTransfer({
-      ...{ orderToken, attemptId: '', paymentId, paidAt: new Date() },
-      ...{ amountHundredths: 1_000n, currency: 'EUR' },
+      orderToken,
+      attemptId: '',
+      paymentId,
+      paidAt: new Date(),
+      amountHundredths: 1_000n,
+      currency: 'EUR',
     });
   await transfer(`${orderId}-1`);
   return { orderToken, transfer, run, listed };

@@ -35,8 +35,17 @@ const paid: StoredOrder = {
   events: [{ type: 'order.paid', atMs: createdAtMs + minuteMs }],
 };
 const pending = {
-  ...{ kind: 'refund', reporter: '1', id: 'r-1', checkout: '2', paymentId: 'p-1', amount: '4.00', currency: 'EUR' },
-  ...{ providerId: null, reason: null, refundedAtMs: null, statuses: ['PENDING'] },
+  kind: 'refund',
+  reporter: '1',
+  id: 'r-1',
+  checkout: '2',
+  paymentId: 'p-1',
+  amount: '4.00',
+  currency: 'EUR',
+  providerId: null,
+  reason: null,
+  refundedAtMs: null,
+  statuses: ['PENDING'],
 } as const satisfies Reversal;
 const mismatch = { ...payment, amount: '9.00' };
 const refused: StoredOrder = {

@@ -63,7 +63,12 @@ test('the report shows when refunds were made, and that no call explains what is
       ...stored,
       reversals: [
         {
-          ...{ kind: 'refund', reporter: '1', id: 'r', currency: 'EUR', ...refund, reason: 'closed_account' },
+          kind: 'refund',
+          reporter: '1',
+          id: 'r',
+          currency: 'EUR',
+          ...refund,
+          reason: 'closed_account',
           refundedAtMs: 5_100,
           statuses: [
             { status: 'PENDING', atMs: 3_100 },

@@ -14,7 +14,12 @@ import {
 const payment = { checkout: '2', paymentId: 'p' };
 const refused = { checkout: '2', paymentId: 'q', currency: 'EUR' };
 const paid: Reversible = {
-  ...{ merchant: '1', amount: '10.00', currency: 'EUR', payment, refused: [refused], reversals: [] },
+  merchant: '1',
+  amount: '10.00',
+  currency: 'EUR',
+  payment,
+  refused: [refused],
+  reversals: [],
 };
 
 const refund = (refundId: string, amount?: string): ReversalRequest => ({ kind: 'refund', refundId, amount });

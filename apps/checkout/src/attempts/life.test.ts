@@ -70,11 +70,17 @@ async function reversed(state: 'OWED' | 'REFUNDED', seen: Partial<SeenReversals>
 }
 
 const refundOf = (status: 'SUCCEEDED' | 'FAILED', amount: bigint = payment.amount) => ({
-  ...{ providerRefundId: 're_1', status, amount: amount as AmountHundredths },
+  providerRefundId: 're_1',
+  status,
+  amount: amount as AmountHundredths,
 });
 
 const disputeOf = (status: 'WON' | 'LOST', amount: bigint = payment.amount) => ({
-  ...{ disputeId: 'dp_1', status, amount: amount as AmountHundredths, currency: 'EUR', reason: '' },
+  disputeId: 'dp_1',
+  status,
+  amount: amount as AmountHundredths,
+  currency: 'EUR',
+  reason: '',
 });
 
 test('a payment whose refund failed is not refunded again, unless its dispute is won', async () => {

@@ -6,8 +6,16 @@ import { openStore } from '../../src/store/store.ts';
 
 /** What attempts of tests start with, besides the token of their order. Their session has ended. */
 export const startedAttempt = {
-  ...{ merchantId: 'app_live_1', orderId: 'o', serviceOrderId: 1, amountHundredths: 1_000n, currency: 'EUR' },
-  ...{ provider: 'stripe', connectionId: 'con_1', method: 'card', locale: 'en', sessionEndsAt: new Date() },
+  merchantId: 'app_live_1',
+  orderId: 'o',
+  serviceOrderId: 1,
+  amountHundredths: 1_000n,
+  currency: 'EUR',
+  provider: 'stripe',
+  connectionId: 'con_1',
+  method: 'card',
+  locale: 'en',
+  sessionEndsAt: new Date(),
 };
 
 /** Opens a store on a new database. `close` also drops the database. */

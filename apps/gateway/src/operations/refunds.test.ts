@@ -40,8 +40,12 @@ type Store = Awaited<ReturnType<typeof createStore>>['store'];
 /** Calls a method of CheckoutService as the checkout system. */
 function report(name: string, members: Members, store: Store, nowMs = 0) {
   const operations = paymentOperations({
-    ...{ store, countRefusal() {}, baseUrl: () => 'http://localhost' as BaseUrl, lateDays: () => 1 },
-    ...{ now: () => nowMs, signingSecrets: undefined },
+    store,
+    countRefusal() {},
+    baseUrl: () => 'http://localhost' as BaseUrl,
+    lateDays: () => 1,
+    now: () => nowMs,
+    signingSecrets: undefined,
   });
   return operations.find(({ method }) => method.name === name)?.handle(members, reporter);
 }
@@ -50,8 +54,11 @@ function report(name: string, members: Members, store: Store, nowMs = 0) {
 function paymentOf({ orderToken, createdAtMs, fields }: Order) {
   const { order_amount, order_currency } = fields;
   return {
-    ...{ order_token: orderToken, payment_id: 'p-1', paid_at: formatTime(createdAtMs) },
-    ...{ order_amount: Number(formatAmount(order_amount)), order_currency },
+    order_token: orderToken,
+    payment_id: 'p-1',
+    paid_at: formatTime(createdAtMs),
+    order_amount: Number(formatAmount(order_amount)),
+    order_currency,
   };
 }
 
@@ -85,9 +92,17 @@ test.each([
   const refunds = Array.from(
     { length: count },
     (_, index): PendingRefund => ({
-      ...{ createdAtMs: index, serviceOrderId: index, orderId: 'o', orderToken: order.orderToken, mode: 'live' },
-      ...{ merchantClientId: 'm', paymentId: 'p', refundId: `r-${index}`, providerRefundId: null },
-      ...{ amount: order.fields.order_amount, currency: 'EUR' },
+      createdAtMs: index,
+      serviceOrderId: index,
+      orderId: 'o',
+      orderToken: order.orderToken,
+      mode: 'live',
+      merchantClientId: 'm',
+      paymentId: 'p',
+      refundId: `r-${index}`,
+      providerRefundId: null,
+      amount: order.fields.order_amount,
+      currency: 'EUR',
     }),
   );
   const afters: unknown[] = [];

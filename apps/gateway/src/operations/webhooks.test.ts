@@ -65,9 +65,15 @@ test.each([
   const deliveries = Array.from(
     { length: count },
     (_, index): WebhookDelivery => ({
-      ...{ endpointId: endpoint.endpointId, eventId: `evt_${String(index).padStart(32, '0')}`, type: 'order.paid' },
-      ...{ attempts: 1, lastResult: 'HTTP 204', nextAttemptAt: null },
-      ...{ createdAt: new Date(1_000), lastAttemptAt: new Date(2_000), deliveredAt: new Date(3_000) },
+      endpointId: endpoint.endpointId,
+      eventId: `evt_${String(index).padStart(32, '0')}`,
+      type: 'order.paid',
+      attempts: 1,
+      lastResult: 'HTTP 204',
+      nextAttemptAt: null,
+      createdAt: new Date(1_000),
+      lastAttemptAt: new Date(2_000),
+      deliveredAt: new Date(3_000),
     }),
   );
   const afters: unknown[] = [];
@@ -78,8 +84,14 @@ test.each([
   const list = (cursor?: string) => call('listWebhookDeliveries', { limit: 2, cursor }, { pageOfDeliveries });
   const { body } = Object((await list()).result).value;
   const delivery = {
-    ...{ type: 'order.paid', status: 'delivered', attempts: 1, last_result: 'HTTP 204', next_attempt_at: undefined },
-    ...{ created_at: formatTime(1_000), last_attempt_at: formatTime(2_000), delivered_at: formatTime(3_000) },
+    type: 'order.paid',
+    status: 'delivered',
+    attempts: 1,
+    last_result: 'HTTP 204',
+    next_attempt_at: undefined,
+    created_at: formatTime(1_000),
+    last_attempt_at: formatTime(2_000),
+    delivered_at: formatTime(3_000),
   };
   const [first, second] = deliveries.map(({ eventId }) => eventId);
   expect(body.deliveries).toEqual([first, second].map((event_id) => ({ event_id, ...delivery })));

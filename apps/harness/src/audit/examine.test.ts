@@ -33,11 +33,17 @@ const paid: StoredOrder = {
 
 const during = { fromMs: createdAtMs - 1_000, toMs: createdAtMs + 1_000 };
 const creation: Call = {
-  ...{ request: { kind: 'create', content: '' }, sentAt: 1, receivedAt: 2, during },
+  request: { kind: 'create', content: '' },
+  sentAt: 1,
+  receivedAt: 2,
+  during,
   response: { outcome: 'created', shown: { status: 'UN_PAID' } },
 };
 const paying = (response: Response | undefined): Call => ({
-  ...{ request: { kind: 'pay', payment }, sentAt: 3, receivedAt: 4, during },
+  request: { kind: 'pay', payment },
+  sentAt: 3,
+  receivedAt: 4,
+  during,
   response,
 });
 const ok = paying({ outcome: 'ok', shown: { status: 'PAID', paymentId: 'p' } });
@@ -55,7 +61,9 @@ function resultOf(...orders: readonly (readonly [calls: Call[], stored: StoredOr
 
 test('an order is not an error if its calls explain its stored state', () => {
   expect(resultOf([[creation], unpaid], [[creation, ok], paid])).toEqual({
-    ...{ unexplained: 0, undelivered: undefined, copies: undefined },
+    unexplained: 0,
+    undelivered: undefined,
+    copies: undefined,
     examples: [],
   });
 });
@@ -76,7 +84,8 @@ test('an order that was created but is not stored is counted, unless it is alrea
 
 test('a payment that two orders share is an error, even if one order refused it', () => {
   const refused: StoredOrder = {
-    ...{ ...unpaid, events: [{ type: 'order.payment_refused', atMs: createdAtMs + 2 }] },
+    ...unpaid,
+    events: [{ type: 'order.payment_refused', atMs: createdAtMs + 2 }],
     refused: [{ ...payment, amount: '9.00', code: 'payment_mismatch', refundedAtMs: null }],
   };
   const mismatch: Call = {

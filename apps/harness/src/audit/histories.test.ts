@@ -10,7 +10,9 @@ const payment = { checkout: 'pos_1', paymentId: 'p', paidAtMs: 1, amount: '10.00
 const attempt = { checkout: 'pos_1', attemptId: 'a' };
 
 const shown = (members: Partial<ShownOrder> = {}): ShownOrder => ({
-  ...{ number: 3, status: 'UN_PAID', ...created },
+  number: 3,
+  status: 'UN_PAID',
+  ...created,
   ...members,
 });
 
@@ -40,7 +42,9 @@ test.each<[string, JournaledCall]>([
   ['with an outcome that does not show whether it had an effect', callOf({ kind: 'cancel' }, [], 'unavailable')],
 ])('a call %s may take effect at any later time', (_, call) => {
   expect(firstOf(call)).toMatchObject({
-    ...{ sentAt: 100, receivedAt: Number.POSITIVE_INFINITY, response: undefined },
+    sentAt: 100,
+    receivedAt: Number.POSITIVE_INFINITY,
+    response: undefined,
     during: { fromMs: 1_795_299_995_100, toMs: Number.POSITIVE_INFINITY },
   });
 });
@@ -72,7 +76,8 @@ test('a report of a refund has the account of its checkout system, and only a re
   const call = callOf(report);
   const response = { ...(call.response as NonNullable<typeof call.response>), reversal: 'refund r' };
   expect(firstOf({ ...call, response })).toMatchObject({
-    ...{ request: { ...report, checkout: 'account of pos_1' }, response: { outcome: 'ok', reversal: 'refund r' } },
+    request: { ...report, checkout: 'account of pos_1' },
+    response: { outcome: 'ok', reversal: 'refund r' },
   });
   const refunded = shown({ status: 'PAID', reversals: ['refund r'] });
   expect(responseOf(callOf({ kind: 'read' }, [refunded]))?.shown?.reversals).toEqual(['refund r']);
@@ -116,7 +121,9 @@ test('a successful list counts as a read of each order that it shows', () => {
   expect([...calls.keys()]).toEqual([3, 4]);
   expect(calls.get(4)).toEqual([
     {
-      ...{ request: { kind: 'read' }, sentAt: 100, receivedAt: 250 },
+      request: { kind: 'read' },
+      sentAt: 100,
+      receivedAt: 250,
       during: { fromMs: 1_795_299_995_100, toMs: 1_795_300_005_250 },
       response: { outcome: 'ok', shown: { status: 'PAID', paymentId: null, identity } },
     },

@@ -119,8 +119,10 @@ export async function writeRefundedOrders(
 ): Promise<void> {
   const { call, close } = callsOf(target, accounts);
   const first = ({ orderId, orderToken, createdAt }: RefundedOrder) => ({
-    ...{ order_token: orderToken, payment_id: `first-of-${orderId}` },
-    ...{ paid_at: createdAt, ...money },
+    order_token: orderToken,
+    payment_id: `first-of-${orderId}`,
+    paid_at: createdAt,
+    ...money,
   });
   const second = (order: RefundedOrder) => ({ ...first(order), payment_id: `second-of-${order.orderId}` });
   await call('RecordPayment', paid.orderId, first(paid), 'replayed');

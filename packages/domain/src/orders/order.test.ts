@@ -25,16 +25,14 @@ describe('newOrder', () => {
       expect(newOrder(fields, assigned)).toStrictEqual({
         ...assigned,
         fields,
-        ...{
-          orderStatus: 'UN_PAID',
-          lease: null,
-          endedAttempts: [],
-          payment: null,
-          refusedPayments: [],
-          reversals: { version: 0, refunds: [], disputes: [] },
-          cancelledAtMs: null,
-          erasedDigest: null,
-        },
+        orderStatus: 'UN_PAID',
+        lease: null,
+        endedAttempts: [],
+        payment: null,
+        refusedPayments: [],
+        reversals: { version: 0, refunds: [], disputes: [] },
+        cancelledAtMs: null,
+        erasedDigest: null,
       });
     },
   );

@@ -24,8 +24,12 @@ export function describeLookups({ opened, create, created, find, act }: OrderSto
     const link = {
       ...found,
       merchant: {
-        ...{ clientId: expect.stringMatching(/^app_/), name: nameOf(merchantId), mode: 'live', isDisabled: false },
-        ...{ returnSecrets: [], brand: null },
+        clientId: expect.stringMatching(/^app_/),
+        name: nameOf(merchantId),
+        mode: 'live',
+        isDisabled: false,
+        returnSecrets: [],
+        brand: null,
       },
     };
     expect(await store.findByToken(order.orderToken, timeoutMs)).toStrictEqual(link);

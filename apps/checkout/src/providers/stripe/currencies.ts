@@ -21,9 +21,30 @@ const unitsMax = 99_999_999n;
 
 /** The minimum, in hundredths, if the account settles in the same currency. */
 const minimums: Readonly<Record<string, bigint>> = {
-  ...{ USD: 50n, AED: 200n, AUD: 50n, BGN: 100n, BRL: 50n, CAD: 50n, CHF: 50n, CZK: 1_500n, DKK: 250n, EUR: 50n },
-  ...{ GBP: 30n, HKD: 400n, HUF: 17_500n, INR: 50n, JPY: 5_000n, MXN: 1_000n, MYR: 200n, NOK: 300n, NZD: 50n },
-  ...{ PLN: 200n, RON: 200n, SEK: 300n, SGD: 50n, THB: 1_000n },
+  USD: 50n,
+  AED: 200n,
+  AUD: 50n,
+  BGN: 100n,
+  BRL: 50n,
+  CAD: 50n,
+  CHF: 50n,
+  CZK: 1_500n,
+  DKK: 250n,
+  EUR: 50n,
+  GBP: 30n,
+  HKD: 400n,
+  HUF: 17_500n,
+  INR: 50n,
+  JPY: 5_000n,
+  MXN: 1_000n,
+  MYR: 200n,
+  NOK: 300n,
+  NZD: 50n,
+  PLN: 200n,
+  RON: 200n,
+  SEK: 300n,
+  SGD: 50n,
+  THB: 1_000n,
 };
 
 /** Returns the number of decimals that Stripe writes; `undefined` if it does not accept the currency. */

@@ -184,7 +184,9 @@ function recordPayment(visit: Visit): Promise<Response> {
   const { form } = visit;
   return actOn(visit, 'order.record_payment', ({ order_id }) =>
     visit.perform(OrderService.method.recordManualPayment, {
-      ...{ order_id, payment_id: form.get('payment_id'), paid_on: form.get('paid_on') },
+      order_id,
+      payment_id: form.get('payment_id'),
+      paid_on: form.get('paid_on'),
       payment_note: form.get('payment_note'),
     }),
   );

@@ -172,7 +172,9 @@ function recordDispute(status: 'OPEN' | 'WON'): PlannedCall {
   const members = { order_token: orderToken, payment_id: paidBy2.paymentId, dispute_id: 'd', ...dispute };
   const ids = { kind: 'record dispute', ...paidBy2, disputeId: 'd' } as const;
   return {
-    ...{ operation: 'RecordDispute', account: checkout(2), members },
+    operation: 'RecordDispute',
+    account: checkout(2),
+    members,
     request: { ...ids, ...dispute, amount: amount.toFixed(2) },
   };
 }

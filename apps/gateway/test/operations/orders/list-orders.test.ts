@@ -36,8 +36,15 @@ test('pages of orders and events with the longest refunds fit into a response of
   const ids = Array.from({ length: 8 }, (_, index) => `refunded-${index}`);
   const text = (length: number) => '\u{1f600}'.repeat(length);
   const refunds = Array.from({ length: 100 }, (_, index) => ({
-    ...{ reporterId: 1, refundId: `${text(120)}${index}`, checkoutId: 2, providerRefundId: `${text(120)}${index}` },
-    ...{ paymentId: text(128), amount: '0.01', currency: 'EUR', refundedAtMs: index, note: text(1_000) },
+    reporterId: 1,
+    refundId: `${text(120)}${index}`,
+    checkoutId: 2,
+    providerRefundId: `${text(120)}${index}`,
+    paymentId: text(128),
+    amount: '0.01',
+    currency: 'EUR',
+    refundedAtMs: index,
+    note: text(1_000),
     history: [{ status: 'SUCCEEDED', atMs: index, reason: text(128) }],
   }));
   for (const id of ids) {

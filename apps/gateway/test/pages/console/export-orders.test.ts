@@ -47,7 +47,8 @@ describe('the export of orders', () => {
     await postPayment(gateway.checkout, order_token, { payment_id: `pays ${order_token}` });
     const report = (method: string, body: object) =>
       postJson(gateway.checkout, `/gateway.v1.CheckoutService/${method}`, {
-        ...{ order_token, payment_id: `pays ${order_token}` },
+        order_token,
+        payment_id: `pays ${order_token}`,
         ...body,
       });
     await report('RecordRefund', { provider_refund_id: `re ${order_token}`, amount: 4.5, status: 'SUCCEEDED' });
