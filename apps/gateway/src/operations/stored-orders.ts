@@ -3,13 +3,13 @@ import type { Failure } from '@order-gateway/domain/failure';
 import { type OrderToken, parseOrderToken } from '@order-gateway/domain/links';
 import {
   type ChangeOutcome,
+  type CheckoutPayment,
   type Decision,
   type FindOutcome,
   fieldRules,
   type LinkedOrder,
   type Order,
   type OrderLookupKey,
-  type OrderStore,
   type RefusalCode,
   type ReversalDecision,
   serviceOrderIdMax,
@@ -64,7 +64,7 @@ export function findForPayment(
   { store }: Pick<OperationDeps, 'store'>,
   deadline: Deadline,
   tokenText: string,
-  payment: Parameters<OrderStore['findForPayment']>[1],
+  payment: CheckoutPayment,
 ) {
   return findPaymentLink((token, timeoutMs) => store.findForPayment(token, payment, timeoutMs), deadline, tokenText);
 }

@@ -77,6 +77,9 @@ export interface InstructionChange {
   readonly instructions: string;
 }
 
+/** The sessions to end: the caller's own, another one of the merchant by its id, or all of the merchant. */
+export type EndedSessions = 'own' | 'all' | { readonly other: number };
+
 /**
  * Stores the sessions and one-time links of the console. Its methods receive digests of tokens, and complete within
  * `timeoutMs`. Their value is `undefined` if the link or the session does not exist, has ended, or does not have the
@@ -116,11 +119,7 @@ export interface ConsoleSessionStore {
    * Ends the caller's own session. With the role `manage`, the caller can also end the session with the id `other`, or
    * all sessions and links of the merchant.
    */
-  end(
-    sessionDigest: Uint8Array,
-    which: 'own' | 'all' | { readonly other: number },
-    timeoutMs: number,
-  ): Promise<FoundOutcome<true>>;
+  end(sessionDigest: Uint8Array, which: EndedSessions, timeoutMs: number): Promise<FoundOutcome<true>>;
   /**
    * Records an action of a session with the role `manage` in the audit log. The entry is stored before the action is
    * attempted, so that no action lacks an entry.

@@ -4,7 +4,15 @@ import type { OrderToken } from '../links/order-token.ts';
 import type { AmountHundredths } from '../money/money.ts';
 import type { StoreFailure } from '../result.ts';
 import type { Metadata } from './metadata.ts';
-import type { NewOrder, Order, OrderStatus, PaymentAttempt, PaymentLease, RefusedPayment } from './order.ts';
+import type {
+  CheckoutPayment,
+  NewOrder,
+  Order,
+  OrderStatus,
+  PaymentAttempt,
+  PaymentLease,
+  RefusedPayment,
+} from './order.ts';
 import type { OrderChange, PaymentRefusal, ReversalChange } from './order-states.ts';
 
 /** The result of creating an order. */
@@ -199,11 +207,7 @@ export interface OrderStore {
    * Finds the order of a payment link, and whether a checkout system's payment_id is stored. A payment_id that is
    * stored for this order counts only once it has had its effect: the payment paid the order, or is stored as refused.
    */
-  findForPayment(
-    token: OrderToken,
-    payment: { readonly checkoutId: AccountId; readonly paymentId: string },
-    timeoutMs: number,
-  ): Promise<PaymentLookup>;
+  findForPayment(token: OrderToken, payment: CheckoutPayment, timeoutMs: number): Promise<PaymentLookup>;
 
   /**
    * Changes an order's state and stores the event of the change, if the order is still in the state `transition.from`.

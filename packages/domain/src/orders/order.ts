@@ -50,6 +50,12 @@ export interface RefusedPayment extends OrderPayment {
   readonly refusedAtMs: number;
 }
 
+/** The identity of a payment that a checkout system reports. */
+export interface CheckoutPayment {
+  readonly checkoutId: AccountId;
+  readonly paymentId: string;
+}
+
 /** A checkout system's attempt to take the payment of an order. The checkout system and its attempt_id identify it. */
 export interface PaymentAttempt {
   readonly checkoutId: AccountId;

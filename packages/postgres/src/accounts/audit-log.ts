@@ -34,6 +34,17 @@ function userName(): string {
  */
 export type Actor = string | SQL;
 
+/** An action to record, with its actor. */
+export interface RecordedAction extends Action {
+  readonly actor: Actor;
+}
+
+/** What {@link runRecorded} also stores, from expressions that can read its CTEs. */
+export interface AlsoRecorded {
+  readonly details?: SQL;
+  readonly also?: readonly SQL[];
+}
+
 /**
  * Runs a change and, if it returns rows, inserts one audit log entry in the same SQL statement. Returns the rows as the
  * driver read them. The CTE `acted` contains the same rows, and the CTE `caller` contains the actor's name: `details`
@@ -43,8 +54,8 @@ export type Actor = string | SQL;
 export async function runRecorded<Row extends Record<string, unknown>>(
   db: PostgresJsDatabase,
   statement: SQLWrapper,
-  { actor, name, clientId, details = {} }: Action & { readonly actor: Actor },
-  { details: addedDetails = sql`'{}'`, also = [] }: { readonly details?: SQL; readonly also?: readonly SQL[] } = {},
+  { actor, name, clientId, details = {} }: RecordedAction,
+  { details: addedDetails = sql`'{}'`, also = [] }: AlsoRecorded = {},
 ): Promise<Row[]> {
   const rows = await db.execute(sql`
     with caller as materialized (${typeof actor === 'string' ? sql`select ${actor}::text as name` : actor}),

@@ -4,6 +4,7 @@ import {
   type ConsoleSessionStore,
   type ConsoleUser,
   consoleLimits,
+  type EndedSessions,
   type FoundConsoleSession,
   type FoundOutcome,
   type Merchant,
@@ -16,7 +17,7 @@ import { queueLimits } from '../queue-limits.ts';
 import { accounts, consoleLinks, consoleSessions, instructionChanges } from '../schema.ts';
 import { accountColumns, accountOf, isEnabledMerchant } from './account-directory.ts';
 import { openAdministration, type Run, runOn } from './admin-connection.ts';
-import { runRecorded } from './audit-log.ts';
+import { type RecordedAction, runRecorded } from './audit-log.ts';
 
 const since = (ms: number) => sql`now() - ${ms / 1_000} * interval '1 second'`;
 
@@ -126,7 +127,7 @@ export function openConsoleSessions(options: DatabaseOptions): ConsoleSessionSto
  */
 async function signIn(
   db: PostgresJsDatabase,
-  by: Parameters<ConsoleSessionStore['signIn']>[0],
+  by: Uint8Array | ConsolePerson,
   sessionDigest: Uint8Array,
   replacedDigest: Uint8Array | undefined,
 ): Promise<true | undefined> {
@@ -164,11 +165,7 @@ async function signIn(
 }
 
 /** Ends the caller's own session, another one of the merchant, or all of them. Returns one row per ended session. */
-function endSessions(
-  db: PostgresJsDatabase,
-  sessionDigest: Uint8Array,
-  which: Parameters<ConsoleSessionStore['end']>[1],
-): Promise<unknown[]> {
+function endSessions(db: PostgresJsDatabase, sessionDigest: Uint8Array, which: EndedSessions): Promise<unknown[]> {
   const isOwn = eq(consoleSessions.tokenDigest, sessionDigest);
   const merchant = managerOf(sessionDigest, accounts.id);
   const isOther = typeof which === 'object' ? eq(consoleSessions.id, which.other) : undefined;
@@ -292,7 +289,7 @@ export function recordConsoleLink(
   db: PostgresJsDatabase,
   { tokenDigest, name, role }: ConsoleUser & { readonly tokenDigest: Uint8Array },
   account: SQL,
-  action: Pick<Parameters<typeof runRecorded>[2], 'actor' | 'clientId'>,
+  action: Pick<RecordedAction, 'actor' | 'clientId'>,
 ): Promise<unknown[]> {
   return runRecorded(
     db,

@@ -25,7 +25,7 @@ import {
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { findAccount } from '../accounts/account-directory.ts';
 import { type AdminOptions, openOperatorClient, type Run } from '../accounts/admin-connection.ts';
-import { type Action, type Actor, runRecorded, systemActor } from '../accounts/audit-log.ts';
+import { type Action, type Actor, type AlsoRecorded, runRecorded, systemActor } from '../accounts/audit-log.ts';
 import { arrayLiteral } from '../connections/client.ts';
 import { accounts, events, livePreviousSecret, webhookDeliveries, webhookEndpoints } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';
@@ -311,7 +311,7 @@ function recordedChangesOn(run: Run, actor: Actor) {
     merchantId: AccountId,
     action: Omit<Action, 'clientId'>,
     statement: (db: PostgresJsDatabase) => SQLWrapper,
-    added?: Parameters<typeof runRecorded>[3],
+    added?: AlsoRecorded,
   ) =>
     run((db) => {
       const clientId = sql`(select client_id from ${accounts} where id = ${merchantId})`;

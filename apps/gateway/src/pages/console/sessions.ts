@@ -4,6 +4,7 @@ import {
   consoleLimits,
   consoleRoles,
   createConsoleToken,
+  type EndedSessions,
   hashSecret,
   merchantNameRule,
 } from '@order-gateway/domain/accounts';
@@ -41,11 +42,7 @@ export const sessionPages: readonly Page[] = [
   { method: 'POST', path: '/sessions', respond: inviteColleague },
 ];
 
-async function endSession(
-  visit: Visit,
-  which: Parameters<Visit['sessions']['end']>[1],
-  response: Response,
-): Promise<Response> {
+async function endSession(visit: Visit, which: EndedSessions, response: Response): Promise<Response> {
   const { sessions, sessionDigest, call } = visit;
   const isValid = typeof which !== 'object' || Number.isSafeInteger(which.other);
   const ended = isValid

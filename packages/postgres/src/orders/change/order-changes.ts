@@ -8,7 +8,9 @@ import {
   type OrderPayment,
   type OrderStore,
   type PaymentIdentity,
+  type PaymentRefusal,
   pendingRefundsOf,
+  type ReversalChange,
   type Transition,
   transitions,
 } from '@order-gateway/domain/orders';
@@ -168,7 +170,7 @@ function paymentValues(payment: OrderPayment | null, { paidOn, note }: Pick<Orde
 }
 
 /** The parameters of {@link refusePayment}. */
-function refusalValues({ order, payment }: Parameters<OrderStore['refusePayment']>[0]): Values {
+function refusalValues({ order, payment }: PaymentRefusal): Values {
   const { amount, currency, code } = payment;
   return {
     ...keyOf(order),
@@ -181,7 +183,7 @@ function refusalValues({ order, payment }: Parameters<OrderStore['refusePayment'
 }
 
 /** The parameters of {@link changeReversals}. */
-export function reversalValues({ order, events, refused }: Parameters<OrderStore['changeReversals']>[0]): Values {
+export function reversalValues({ order, events, refused }: ReversalChange): Values {
   const { merchantId, serviceOrderId, reversals } = order;
   const pending = pendingRefundsOf(order).map((refund) => ({
     merchant_id: merchantId,

@@ -1,6 +1,7 @@
 import type { AccountId, StoredLogo } from '@order-gateway/domain/accounts';
 import { merchantIdOf, type OrderToken } from '@order-gateway/domain/links';
 import type {
+  CheckoutPayment,
   FindOutcome,
   LinkedOrder,
   LinkLookup,
@@ -62,10 +63,8 @@ interface Lookup {
 }
 
 /** The parameters of {@link OrderQueries.findForPayment} except the time limit. */
-interface PaymentKey {
+interface PaymentKey extends CheckoutPayment {
   readonly token: OrderToken;
-  readonly checkoutId: AccountId;
-  readonly paymentId: string;
 }
 
 /** Opens the part of an order store that finds single orders. */

@@ -5,7 +5,7 @@ import { and, asc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { AdminOptions } from '../../accounts/admin-connection.ts';
-import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { type RecordedAction, runRecorded, systemActor } from '../../accounts/audit-log.ts';
 import {
   arrayLiteral,
   type Connection,
@@ -167,7 +167,7 @@ async function eraseBatch(
   found: readonly Order[],
   merchantId: AccountId | undefined,
   key: Uint8Array,
-  action: Parameters<typeof runRecorded>[2],
+  action: RecordedAction,
 ): Promise<number> {
   const erasures = found.map(({ merchantId, orderStatus, fields }) => ({
     merchantId,
