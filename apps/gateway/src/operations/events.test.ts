@@ -98,6 +98,22 @@ test('a stream without events sends heartbeats, and ends after an hour', async (
   expect(messages.at(-1)).toEqual(failureOf('unavailable'));
 });
 
+test('a stream whose filter excludes every new event still sends heartbeats', async () => {
+  const feed = createFeed(cutAt(1), ...[2, 3, 4, 5, 6, 7].map((position) => ({ ...cutAt(position), isCut: false })));
+  const everyMs = eventWatchLimits.heartbeatMs * 0.4;
+  const hasEventsAfter: typeof feed.deps.eventWatch.hasEventsAfter = async (_id, _after, { timeoutMs }) => {
+    await new Promise((resolve) => setTimeout(resolve, Math.min(everyMs, timeoutMs)));
+    return everyMs <= timeoutMs;
+  };
+  const deps = { ...feed.deps, eventWatch: { ...feed.deps.eventWatch, hasEventsAfter } };
+  const { messages, ended } = startStream({ ...feed, deps }, {}, { type: 'order.paid' });
+  await vi.advanceTimersByTimeAsync(eventWatchLimits.heartbeatMs * 2);
+  expect(messages).toEqual([heartbeat, heartbeat]);
+  feed.deps.eventWatch.close();
+  await vi.advanceTimersByTimeAsync(eventWatchLimits.heartbeatMs);
+  await ended;
+});
+
 test('a stream ends when its caller disconnects, even between two events of a page', async () => {
   const feed = createFeed(pageOf(eventAt(1), eventAt(2)));
   const { stream } = startStream(createFeed());

@@ -101,6 +101,7 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
     const endsAt = performance.now() + eventWatchLimits.streamMs;
     const isEnding = () => signal.aborted || eventWatch.isClosed() || performance.now() >= endsAt;
     let after: EventPosition = filter.after;
+    let sentAt = performance.now();
     while (!isEnding()) {
       // A secret can be revoked, and a merchant disabled, while the stream is open.
       const authenticated = await authenticate();
@@ -115,12 +116,16 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
       for (const event of listed.events) {
         if (isEnding()) break;
         yield success({ event: eventResponse(event, mode, deps), cursor: cursorAfter(event) });
+        sentAt = performance.now();
       }
       after = listed.scannedTo ?? after;
-      if (listed.events.length > 0 || listed.isCut) continue;
-      const timeoutMs = eventWatchLimits.heartbeatMs;
-      const hasEvents = await eventWatch.hasEventsAfter(id, after, { timeoutMs, signal });
-      if (!hasEvents && !isEnding()) yield success({ event: undefined, cursor: cursorAfter(after) });
+      // Counts from the last message, because a filter can exclude all new events of a busy merchant.
+      const timeoutMs = sentAt + eventWatchLimits.heartbeatMs - performance.now();
+      if (listed.events.length > 0 || (listed.isCut && timeoutMs > 0)) continue;
+      const hasEvents = timeoutMs > 0 && (await eventWatch.hasEventsAfter(id, after, { timeoutMs, signal }));
+      if (hasEvents || isEnding()) continue;
+      yield success({ event: undefined, cursor: cursorAfter(after) });
+      sentAt = performance.now();
     }
     yield failed({ kind: 'unavailable' });
   }
