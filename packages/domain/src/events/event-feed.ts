@@ -1,6 +1,6 @@
 import type { AccountId } from '../accounts/account.ts';
 import type { Order } from '../orders/order.ts';
-import { type EventType, transitions } from '../orders/order-states.ts';
+import { type EventType, statusAsOf, transitions } from '../orders/order-states.ts';
 import { reversalsAt } from '../orders/reversals.ts';
 import type { StoreFailure } from '../result.ts';
 
@@ -63,15 +63,20 @@ export interface EventFeed {
 }
 
 /**
- * Returns the order as it was right after an event. Since then, an expired order may have been paid, and more
- * payments may have been refused, refunded or disputed.
+ * Returns the order as it was right after an event. Since then, it may have been paid or cancelled or have expired, and
+ * more payments may have been refused, refunded or disputed. An event of a refund or dispute has the current status of
+ * the order, because the order does not show when its payment was stored.
  */
 export function orderAfter({ type, createdAtMs, order }: Pick<OrderEvent, 'type' | 'createdAtMs' | 'order'>): Order {
   const refusedPayments = order.refusedPayments.filter(({ refusedAtMs }) => refusedAtMs <= createdAtMs);
   const reversals = reversalsAt(order.reversals, createdAtMs);
   const isSame = refusedPayments.length === order.refusedPayments.length && reversals === order.reversals;
   const afterEvent = isSame ? order : { ...order, refusedPayments, reversals };
-  return type === transitions.expire.event
-    ? { ...afterEvent, orderStatus: transitions.expire.to, payment: null }
-    : afterEvent;
+  if (type === transitions.expire.event) return { ...afterEvent, orderStatus: transitions.expire.to, payment: null };
+  // With any other code, the order already had its final status.
+  const code = type === 'order.payment_refused' ? refusedPayments.at(-1)?.code : undefined;
+  if (code !== 'payment_mismatch' && code !== 'order_expired') return afterEvent;
+  // A paid order has no lease any more, so one that a lease kept unpaid beyond its expiry is shown as expired.
+  const orderStatus = statusAsOf({ ...order, orderStatus: 'UN_PAID' }, createdAtMs);
+  return { ...afterEvent, orderStatus, payment: null, cancelledAtMs: null };
 }
