@@ -162,7 +162,7 @@ async function searchOrders(visit: Visit): Promise<Response> {
 async function keysIn({ deps, call, merchant }: Visit, text: string): Promise<Members[]> {
   const keys: Members[] = [{ order_id: text }, { payment_id: text }];
   if (/^\d{1,16}$/.test(text)) keys.push({ service_order_id: text });
-  const token = parseOrderToken(/\/payment\/(\w+)\W*$/.exec(text)?.[1] ?? text);
+  const token = parseOrderToken(/\/payment\/(\w+)/.exec(text)?.[1] ?? text);
   if (token === undefined || merchantIdOf(token) !== merchant.id) return keys;
   const linked = await findPaymentLink(deps.store.findByToken, call, token);
   if (linked.ok) keys.push({ service_order_id: `${linked.value.order.serviceOrderId}` });

@@ -70,7 +70,8 @@ describe('the search', () => {
     const payment_id = `pay-${Math.random()}`;
     await postPayment(gateway.checkout, order.order_token, { payment_id });
     const { order_id, service_order_id, order_token, payment_link } = order;
-    const texts = [order_id, service_order_id, order_token, payment_link, `${payment_link}).`, ` ${payment_id}\n`];
+    const links = [payment_link, `${payment_link}).`, `${payment_link}?lang=de`, `${payment_link}/simulate?lang=de`];
+    const texts = [order_id, service_order_id, order_token, ...links, ` ${payment_id}\n`];
     for (const text of texts) {
       const { status, headers } = await clerk.get(`/search?q=${encodeURIComponent(text)}`);
       expect([text, status, headers.get('location')]).toEqual([text, 303, `/console/orders/${service_order_id}`]);
