@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Credentials } from '@order-gateway/domain/accounts';
-import { negotiate } from '@order-gateway/pages/negotiate';
 import type { BackgroundJob } from '@order-gateway/runtime/background-jobs';
 import { createEncryption, type SecretsKeys } from '@order-gateway/runtime/encryption';
 import type { Logger } from '@order-gateway/runtime/logger';
@@ -75,7 +74,7 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   const app = fastify({
     bodyLimit: bodyBytesMax,
     // The path is not valid percent-encoding.
-    frameworkErrors: (_error, request, reply) => void sendMessage(reply, negotiate(request.headers).locale, 'unknown'),
+    frameworkErrors: (_error, _request, reply) => void sendMessage(reply, 'unknown'),
   });
   limitRequests(app, options.trustProxy === undefined ? undefined : parseTrustProxy(options.trustProxy));
   traceRequests(app);
@@ -87,12 +86,12 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
   );
   // PostgreSQL rejects the character NUL, so nothing that is stored has it in its address.
   app.addHook('onRequest', async ({ url }, reply) => (url.includes('%00') ? reply.callNotFound() : undefined));
-  app.setNotFoundHandler((request, reply) => sendMessage(reply, negotiate(request.headers).locale, 'unknown'));
-  app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, request, reply) => {
+  app.setNotFoundHandler((_request, reply) => sendMessage(reply, 'unknown'));
+  app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, _request, reply) => {
     const { statusCode = 500 } = error;
     if (statusCode < 500) return reply.code(statusCode).send({ status: statusCode });
     logger.error({ err: error }, 'request failed');
-    return sendMessage(reply, negotiate(request.headers).locale, 'trouble');
+    return sendMessage(reply, 'trouble');
   });
   app.get('/health/live', async () => ({ status: 'ok' }));
   app.get('/health/ready', async (_request, reply) => {

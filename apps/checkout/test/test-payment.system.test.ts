@@ -148,3 +148,10 @@ test('an unknown link, and an unknown attempt, are 404', async () => {
   ])
     expect([path, (await world.get(path)).status]).toEqual([path, 404]);
 });
+
+test('a page without a payment has the language that its visitor chooses on it', async () => {
+  for (const path of ['/unknown', `/pay/${'A'.repeat(32)}`, '/back/att_unknown', '/demo/att_unknown']) {
+    const shown = await world.get(`${path}?lang=de`);
+    expect([path, shown.headers.get('content-language')]).toEqual([path, 'de']);
+  }
+});

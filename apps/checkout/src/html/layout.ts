@@ -18,8 +18,9 @@ import {
   type ShownLogo,
   supportContacts,
 } from '@order-gateway/pages/merchant-page';
+import { negotiate } from '@order-gateway/pages/negotiate';
 import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { amountOf, type CheckoutOrder } from '../gateway/gateway.ts';
 import texts from './checkout-texts.json' with { type: 'json' };
@@ -34,6 +35,12 @@ export const textsOf = (locale: PageLocale): CheckoutTexts => {
   const language = languageOf(locale);
   return { ...pageTexts[language], ...ownTexts[language] };
 };
+
+/** Returns the language that the customer chose, in the address or in a form, and the one to show. */
+export function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
+  const lang = body instanceof URLSearchParams ? body.get('lang') : null;
+  return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
+}
 
 /**
  * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test
@@ -96,11 +103,8 @@ function logoOf(order: CheckoutOrder | undefined): ShownLogo | undefined {
 }
 
 /** Sends a page with a title and a sentence: an address without a payment, or an outage. */
-export function sendMessage(
-  reply: FastifyReply,
-  locale: PageLocale,
-  message: 'unknown' | 'trouble',
-): Promise<FastifyReply> {
+export function sendMessage(reply: FastifyReply, message: 'unknown' | 'trouble'): Promise<FastifyReply> {
+  const { locale } = languageFor(reply.request);
   const texts = textsOf(locale);
   const [title, text] = [texts[`${message}Title`], texts[`${message}Text`]];
   const body = html`<h1>${title}</h1><p>${text}</p>`;

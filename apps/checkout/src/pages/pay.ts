@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localTime, type PageLocale } from '@order-gateway/pages/localization';
 import { languageField } from '@order-gateway/pages/merchant-page';
-import { negotiate } from '@order-gateway/pages/negotiate';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { isFormOf } from '../html/form-origin.ts';
-import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { backLink, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offerId, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { transfer } from '../providers/transfer/transfer.ts';
@@ -50,7 +49,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
 
   app.get<{ Params: { orderToken: string } }>('/pay/:orderToken', async (request, reply) => {
     const order = await gateway.resolve(request.params.orderToken);
-    if (order === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
+    if (order === undefined) return sendMessage(reply, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
     const unfinished = await store.unfinished(request.params.orderToken);
     if (unfinished === undefined || !isBeingPaid(unfinished)) return sendChoice(deps, request, reply, order);
@@ -64,8 +63,8 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       // The page with the buttons changes nothing, so a form of another site is redirected to it.
       if (!isFormOf([deps.baseUrl(), gatewayUrl], request.headers)) return reply.redirect(`/pay/${orderToken}`, 303);
       const order = await gateway.resolve(orderToken);
-      const { locale, chosen: language } = languageFor(request, order?.customerLocale);
-      if (order === undefined) return sendMessage(reply, locale, 'unknown');
+      if (order === undefined) return sendMessage(reply, 'unknown');
+      const { locale, chosen: language } = languageFor(request, order.customerLocale);
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
       const show = (page: 'pay' | 'transfer') => reply.redirect(inLanguage(`/${page}/${orderToken}`, language), 303);
       const [unfinished, newest] = await Promise.all([store.unfinished(orderToken), store.newest(orderToken)]);
@@ -96,7 +95,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     async (request, reply) => {
       const { attemptId } = request.params;
       let attempt = await store.find(attemptId);
-      if (attempt === undefined) return sendMessage(reply, languageFor(request).locale, 'unknown');
+      if (attempt === undefined) return sendMessage(reply, 'unknown');
       const { orderToken } = attempt;
       const { locale, chosen } = languageFor(request, attempt.locale);
       const choicePath = inLanguage(`/pay/${orderToken}`, chosen);
@@ -108,7 +107,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
       if (!isDecided(attempt) || attempt.dueAt !== null) attempt = await advanceUntil(advance, attempt, isDecided);
       const order = await gateway.resolve(orderToken);
-      if (order === undefined) return sendMessage(reply, locale, 'unknown');
+      if (order === undefined) return sendMessage(reply, 'unknown');
       const refreshes = Number(request.query.n ?? 0);
       if (!isDecided(attempt) && refreshes < refreshesMax) {
         const { waitingTitle: title, waitingText } = textsOf(locale);
@@ -134,12 +133,6 @@ const isBeingPaid = ({ state }: Attempt) => state === 'CLAIMED' || state === 'CA
 
 /** Whether the customer no longer needs to wait for the attempt. */
 const isDecided = ({ state }: Attempt) => ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
-
-/** Returns the language that the customer chose, in the address or in a form, and the one to show. */
-function languageFor({ headers, query, body }: FastifyRequest, customerLocale = '') {
-  const lang = body instanceof URLSearchParams ? body.get('lang') : null;
-  return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
-}
 
 /** Returns an address in the language that the customer chose. */
 function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonly<Record<string, string>> = {}) {

@@ -1,13 +1,12 @@
 import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localAmount, localDeadline } from '@order-gateway/pages/localization';
-import { negotiate } from '@order-gateway/pages/negotiate';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, OrderStatus } from '../gateway/gateway.ts';
-import { backLink, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { backLink, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { epcQrContent } from '../providers/transfer/epc-qr-code.ts';
 import { inGroups } from '../providers/transfer/mod97.ts';
@@ -29,12 +28,9 @@ export function transferRoutes(app: FastifyInstance, { store, gateway, accountOf
   app.get<{ Params: { orderToken: string } }>('/transfer/:orderToken', async (request, reply) => {
     const { orderToken } = request.params;
     const order = await gateway.resolve(orderToken);
-    const { locale } = negotiate(request.headers, {
-      query: request.query,
-      customerLocale: order?.customerLocale ?? '',
-    });
-    if (order === undefined) return sendMessage(reply, locale, 'unknown');
+    if (order === undefined) return sendMessage(reply, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
+    const { locale } = languageFor(request, order.customerLocale);
     const reference = creditorReferenceOf(Number(order.serviceOrderId));
     const connections = await store.connectionsOf(order.merchantId);
     const connection = connections.find(({ provider }) => provider === transfer.name);

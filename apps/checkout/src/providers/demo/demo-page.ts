@@ -1,8 +1,7 @@
-import { negotiate } from '@order-gateway/pages/negotiate';
 import type { FastifyInstance } from 'fastify';
 import { html } from 'hono/html';
 import { isFormOf } from '../../html/form-origin.ts';
-import { sendMessage, sendPage, textsOf } from '../../html/layout.ts';
+import { languageFor, sendMessage, sendPage, textsOf } from '../../html/layout.ts';
 import type { Store } from '../../store/store.ts';
 
 /** How much later than the customer's return a late payment is seen. */
@@ -19,8 +18,8 @@ export function demoRoutes(
   app.get<{ Params: { attemptId: string } }>('/demo/:attemptId', async (request, reply) => {
     const { attemptId } = request.params;
     const [payment, attempt] = await Promise.all([store.findDemoPayment(attemptId), store.find(attemptId)]);
-    const { locale } = negotiate(request.headers, { query: request.query, customerLocale: attempt?.locale ?? '' });
-    if (payment === undefined) return sendMessage(reply, locale, 'unknown');
+    if (payment === undefined) return sendMessage(reply, 'unknown');
+    const { locale } = languageFor(request, attempt?.locale);
     const texts = textsOf(locale);
     const buttons = Object.keys(outcomes).map(
       (outcome, index) =>
