@@ -38,7 +38,7 @@ export function createMetrics(store: Pick<Store, 'moneyOnItsWay'>) {
       if (money === undefined) return;
       result.observe(oldest, money.oldestSeconds);
       result.observe(owed, money.owed);
-      if (money.authorisationSeconds !== undefined) result.observe(authorisation, money.authorisationSeconds);
+      if (money.authorisationSeconds !== null) result.observe(authorisation, money.authorisationSeconds);
     },
     [oldest, owed, authorisation],
   );

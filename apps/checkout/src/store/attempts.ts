@@ -25,6 +25,9 @@ const pageLength = 500;
 
 const inSeconds = (seconds: number): SQL => sql`now() + make_interval(secs => ${seconds})`;
 
+/** Whether no process works on an attempt. */
+export const isFree: SQL | undefined = or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`));
+
 /** Whether an attempt of a connection has one of these ids, or its session or payment has. */
 export const isNoticed = (connectionId: string, ids: readonly string[]): SQL | undefined =>
   and(
@@ -37,10 +40,10 @@ export const isNoticed = (connectionId: string, ids: readonly string[]): SQL | u
     ),
   );
 
+const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) => db.select().from(attempts).where(condition);
+
 /** Returns the reads of attempts. */
 export function findAttempts({ run, first }: Run) {
-  const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) =>
-    db.select().from(attempts).where(condition);
   return {
     /** Returns an attempt. */
     find: (attemptId: string) => first(select(eq(attempts.attemptId, attemptId))),
@@ -104,12 +107,7 @@ export function changeAttempts({ run, first }: Run) {
   return {
     /** Returns the unfinished attempt of an order. */
     unfinished: (orderToken: string) =>
-      first((db) =>
-        db
-          .select()
-          .from(attempts)
-          .where(and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates]))),
-      ),
+      first(select(and(eq(attempts.orderToken, orderToken), inArray(attempts.state, [...unfinishedStates])))),
 
     /** Stores an attempt unless the order has an unfinished one. Returns the order's unfinished attempt. */
     async start(attempt: NewAttempt): Promise<Attempt | undefined> {
@@ -126,12 +124,7 @@ export function changeAttempts({ run, first }: Run) {
         db
           .update(attempts)
           .set({ leasedUntil: inSeconds(leaseSeconds) })
-          .where(
-            and(
-              eq(attempts.attemptId, attemptId),
-              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
-            ),
-          )
+          .where(and(eq(attempts.attemptId, attemptId), isFree))
           .returning({ ...getTableColumns(attempts), now: sql<Date>`now()`.mapWith(attempts.createdAt) }),
       ),
 

@@ -1,6 +1,6 @@
 import { arrayLiteral } from '@order-gateway/postgres/connections';
-import { and, asc, eq, gt, inArray, isNull, lte, ne, notInArray, or, type SQL, sql } from 'drizzle-orm';
-import { isNoticed } from './attempts.ts';
+import { and, asc, eq, gt, inArray, isNull, lte, ne, notInArray, type SQL, sql } from 'drizzle-orm';
+import { isFree, isNoticed } from './attempts.ts';
 import type { Run } from './run.ts';
 import { attempts, connections, decidedStates } from './schema.ts';
 
@@ -17,7 +17,7 @@ export type DueKind = 'payments' | 'reversals';
 const hasKey = sql`secrets <> ''`;
 
 /** Returns the attempts that are due, and for how long they have been due. */
-export function scheduleWork({ run }: Run) {
+export function scheduleWork({ run, first }: Run) {
   const setDue = (condition: SQL | undefined) =>
     run((db) => db.update(attempts).set({ dueAt: sql`now()` }).where(condition));
   const setMark = (connectionId: string, mark: { readonly [name: string]: Date | SQL }) =>
@@ -35,7 +35,7 @@ export function scheduleWork({ run }: Run) {
           .where(
             and(
               lte(attempts.dueAt, sql`now()`),
-              or(isNull(attempts.leasedUntil), lte(attempts.leasedUntil, sql`now()`)),
+              isFree,
               (kind === 'payments' ? notInArray : inArray)(attempts.state, [...decidedStates]),
             ),
           )
@@ -62,26 +62,22 @@ export function scheduleWork({ run }: Run) {
 
     /**
      * Returns the age of the oldest payment in progress, how many payments must be refunded, and when the first
-     * authorisation ends that was neither captured nor released. A session that ended may have been paid if the
-     * provider can't be asked about it.
+     * authorisation ends that was neither captured nor released; `null` if there is none. A session that ended may have
+     * been paid if the provider can't be asked about it.
      */
-    async moneyOnItsWay() {
-      const [row] = await run((db) =>
-        db.execute<{ oldest: string | null; owed: string; ends: string | null }>(sql`
-          select extract(epoch from now() - min(coalesce(paid_at, created_at))) as oldest,
-            count(*) filter (where state = 'OWED') as owed,
-            extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now()) as ends
+    moneyOnItsWay: () =>
+      first((db) =>
+        db.execute<{ oldestSeconds: number; owed: number; authorisationSeconds: number | null }>(sql`
+          select
+            greatest(0, extract(epoch from now() - min(coalesce(paid_at, created_at))))::float8 as "oldestSeconds",
+            count(*) filter (where state = 'OWED')::int as owed,
+            extract(epoch from min(capture_before) filter (where state in ('CLAIMED', 'VOIDING')) - now())::float8
+              as "authorisationSeconds"
           from ${attempts} where due_at is not null and (
             state in ('CLAIMED', 'VOIDING', 'CAPTURED', 'OWED')
             or state = 'OPEN' and failures > 0 and session_ends_at < now()
           )`),
-      );
-      return {
-        oldestSeconds: Math.max(0, Number(row?.oldest ?? 0)),
-        owed: Number(row?.owed ?? 0),
-        authorisationSeconds: row?.ends == null ? undefined : Number(row.ends),
-      };
-    },
+      ),
 
     /**
      * Returns the connections whose list was not read for a minute, each with the time up to which it was read, and
@@ -95,7 +91,7 @@ export function scheduleWork({ run }: Run) {
           select from ${attempts} where ${attempts.connectionId} = ${connections.connectionId}
           and ${attempts.dueAt} is not null
         )`;
-        const rows = await db.execute<{ connection_id: string; provider: string; read_until: string }>(sql`
+        const rows = await db.execute<{ connectionId: string; provider: string; readUntil: string }>(sql`
           with due as (
             select connection_id, ${mark} as read_until from ${connections}
             where ${mark} < now() - interval '1 minute' and ${hasKey} and (${list === 'reversed' ? sql`true` : isUsed})
@@ -104,12 +100,8 @@ export function scheduleWork({ run }: Run) {
           )
           update ${connections} set ${mark} = now() from due
           where ${connections.connectionId} = due.connection_id
-          returning due.connection_id, provider, due.read_until`);
-        return rows.map(({ connection_id: connectionId, provider, read_until }) => ({
-          connectionId,
-          provider,
-          readUntil: new Date(read_until),
-        }));
+          returning due.connection_id as "connectionId", provider, due.read_until as "readUntil"`);
+        return rows.map((row) => ({ ...row, readUntil: new Date(row.readUntil) }));
       }),
 
     /** Restores the time up to which a list was read, because reading it failed. */
@@ -122,8 +114,8 @@ export function scheduleWork({ run }: Run) {
      * are listed again, because providers list old ones that changed late.
      */
     takeComparison: (days: number) =>
-      run(async (db) => {
-        const rows = await db.execute<{ connection_id: string; provider: string }>(sql`
+      first((db) =>
+        db.execute<{ connectionId: string; provider: string }>(sql`
           update ${connections}
           set compared_at = now() - interval '18 hours',
             reversed_until = least(reversed_until, now() - make_interval(days => ${days}))
@@ -131,10 +123,8 @@ export function scheduleWork({ run }: Run) {
             select connection_id from ${connections} where compared_at < now() - interval '1 day' and ${hasKey}
             order by compared_at limit 1 for update skip locked
           )
-          returning connection_id, provider`);
-        const [row] = rows;
-        return row && { connectionId: row.connection_id, provider: row.provider };
-      }),
+          returning connection_id as "connectionId", provider`),
+      ),
 
     /** Stores that all payments of a connection were compared. */
     endComparison: (connectionId: string) => setMark(connectionId, { comparedAt: sql`now()` }),
