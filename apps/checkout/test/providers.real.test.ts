@@ -37,10 +37,10 @@ test.each([
   const session = await provider.open.send(account, request, idempotencyKey);
   expect(await provider.open.send(account, request, idempotencyKey)).toEqual(session);
   const opened = { ...attempt, ...session };
-  expect(await provider.look(account, opened)).toEqual({ is: 'open' });
+  expect(await provider.look(account, session.sessionId)).toEqual({ is: 'open' });
   const listed = await Array.fromAsync(provider.history?.(account, new Date(Date.now() - 60_000)) ?? []);
   expect(listed).toContainEqual({ attemptId, seen: { is: 'open' } });
   if (!isClosable) return;
   await provider.close.send(account, provider.close.request(opened, { is: 'open' }), newId('key'));
-  expect(await provider.look(account, opened)).toMatchObject({ is: 'gone' });
+  expect(await provider.look(account, session.sessionId)).toMatchObject({ is: 'gone' });
 });

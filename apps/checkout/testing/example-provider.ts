@@ -72,7 +72,7 @@ export function createExampleProvider(send: Fetch): Provider {
       const { refunds } = await call(account, `/sessions/${sessionId}/refunds`);
       return { refunds: refunds.map(refundOf), disputes: [] };
     },
-    async look(account, { sessionId }): Promise<Seen> {
+    async look(account, sessionId): Promise<Seen> {
       const { state, payment_id: paymentId, paid_at, amount, currency } = await call(account, `/sessions/${sessionId}`);
       if (state === 'open' || state === 'refunded') return { is: state };
       if (state !== 'authorised' && state !== 'captured') return { is: 'gone', reason: state };

@@ -55,7 +55,9 @@ export function createAdvance(deps: AdvanceDeps) {
     const situation = { ...facts, attempt, isListed, act: actionsOf(attempt) };
     if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
     const { provider, account } = await providerOf(deps, attempt);
-    const seen: Seen = await provider.look(account, attempt);
+    const { sessionId } = attempt;
+    const seen: Seen =
+      sessionId === null ? { is: 'gone', reason: 'not_opened' } : await provider.look(account, sessionId);
     const rule = rules[seen.is] as (situation: Situation) => Step | Promise<Step>;
     return rule({ ...situation, seen });
   }

@@ -63,11 +63,12 @@ export async function* comparePayments(
   }
   for await (const attempt of store.recordedSince(connectionId, since)) {
     if (signal?.aborted) return;
-    const { attemptId, orderId, paymentId } = attempt;
+    const { attemptId, orderId, paymentId, sessionId } = attempt;
     const order = await gateway.resolve(attempt.orderToken);
     // Reading a long list takes minutes, so it lacks the payments that customers made in that time.
     const isMissing =
-      !known.has(attemptId) && (await unlessProviderRefuses(provider.look(account, attempt))).value === undefined;
+      !known.has(attemptId) &&
+      (await unlessProviderRefuses(provider.look(account, sessionId ?? ''))).value === undefined;
     const difference = isMissing
       ? 'missing_at_provider'
       : order !== undefined && order.orderStatus !== OrderStatus.PAID && !refunded.has(attemptId)

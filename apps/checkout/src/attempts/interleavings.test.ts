@@ -249,8 +249,7 @@ const handlers = {
     }
     return { sessionId: session.sessionId, sessionUrl: session.sessionId, sessionEndsAt: new Date(session.endsAtMs) };
   },
-  look(world: World, _scenario: Scenario, { sessionId }: Attempt): Seen {
-    if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
+  look(world: World, _scenario: Scenario, sessionId: string): Seen {
     const session = sessionOf(world, sessionId);
     if (session.state === 'open') return isPayable(world, session) ? { is: 'open' } : { is: 'gone', reason: 'expired' };
     if (session.state === 'gone') return { is: 'gone', reason: 'declined' };
@@ -355,7 +354,7 @@ function depsOf(call: (name: CallName, input: readonly unknown[]) => Promise<nev
     capture: sending('capture', ({ sessionId }) => ({ sessionId })),
     close: sending('close', ({ sessionId }, { is }) => ({ sessionId, is })),
     refund: sending('refund', ({ sessionId }) => ({ sessionId })),
-    look: (_account: unknown, attempt: Attempt) => call('look', [attempt]),
+    look: (_account: unknown, sessionId: string) => call('look', [sessionId]),
     reversals: (_account: unknown, attempt: Attempt) => call('reversals', [attempt]),
     recent: async function* () {},
   } satisfies Partial<Record<keyof Provider, unknown>>;

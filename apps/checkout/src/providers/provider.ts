@@ -145,8 +145,8 @@ export interface Provider extends Offering {
   reversals(account: Account | undefined, attempt: Attempt): Promise<SeenReversals<ProviderRefund>>;
   /** Lists the ids of attempts or payments whose refunds or disputes changed since a time. */
   reversed?(account: Account, since: Date): AsyncIterable<string>;
-  /** Reads the status of an attempt. Rejects with a {@link ProviderError}. */
-  look(account: Account | undefined, attempt: Attempt): Promise<Seen>;
+  /** Reads the status of an attempt by its session. Rejects with a {@link ProviderError}. */
+  look(account: Account | undefined, sessionId: string): Promise<Seen>;
   /**
    * Returns the ids of the attempts or sessions that a webhook is about; `undefined` if the webhook is not the
    * provider's.

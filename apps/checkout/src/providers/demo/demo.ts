@@ -88,8 +88,8 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
       if (payment?.state !== 'refunded') return { refunds: [], disputes: [] };
       return { refunds: [refundOf(attemptId, payment.amountHundredths)], disputes: [] };
     },
-    async look(_account, { attemptId }) {
-      const payment = await store.findDemoPayment(attemptId);
+    async look(_account, sessionId) {
+      const payment = await store.findDemoPayment(sessionId);
       if (payment === undefined) return { is: 'gone', reason: 'not_opened' };
       const { state, authorisedAt, endsAt, amountHundredths, currency } = payment;
       const isAuthorised = authorisedAt !== null && authorisedAt.getTime() <= Date.now();
@@ -100,7 +100,7 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
       if (state !== 'authorised' && state !== 'captured') return { is: 'gone', reason: state };
       return {
         is: state,
-        paymentId: `demo_${attemptId}`,
+        paymentId: `demo_${sessionId}`,
         paidAt: authorisedAt ?? new Date(),
         amount: amountHundredths as AmountHundredths,
         currency,

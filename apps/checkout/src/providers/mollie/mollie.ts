@@ -256,10 +256,8 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
       for (const list of ['refunds', 'chargebacks'] as const)
         for await (const { paymentId } of changedSince<Refund | Chargeback>(account, list, since)) yield paymentId;
     },
-    async look(account, { sessionId }) {
-      if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
-      return seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment);
-    },
+    look: async (account, sessionId) =>
+      seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment),
     async *recent(account, since) {
       for await (const { id } of paymentsSince(account, since)) yield id;
     },
@@ -289,9 +287,6 @@ function seenOf(payment: Payment): Seen {
   const { captures = [], refunds = [] } = _embedded ?? {};
   const seen = { paymentId, paidAt: new Date(authorizedAt ?? paidAt ?? createdAt), ...seenAmount(amount) };
   switch (status) {
-    case 'open':
-    case 'pending':
-      return { is: 'open' };
     case 'authorized':
       // Captures are asynchronous: the money is on its way.
       if (captures.some(isAlive)) return { is: 'open' };
@@ -306,7 +301,7 @@ function seenOf(payment: Payment): Seen {
     case 'expired':
       return { is: 'gone', reason: status === 'failed' ? 'declined' : status };
     default:
-      // Mollie may add a status, with which the customer can still pay.
+      // The customer can still pay, as with a status that Mollie may add.
       return { is: 'open' };
   }
 }

@@ -59,17 +59,17 @@ export function stripeDecimals(currency: string): number | undefined {
   return wholeInHundredths.includes(currency) ? 0 : exponentOf(currency);
 }
 
+/** Returns how many of Stripe's units are one of the currency's. */
+const unitsPerWhole = (currency: string): bigint => 10n ** BigInt(exponentOf(currency) ?? 2);
+
 /** Converts an amount, which must have at most the decimals of {@link stripeDecimals}, to Stripe's units. */
 export function stripeUnits(amount: bigint, currency: string): number {
-  const exponent = exponentOf(currency) ?? 2;
-  return Number(exponent === 0 ? amount / 100n : exponent === 3 ? amount * 10n : amount);
+  return Number((amount * unitsPerWhole(currency)) / 100n);
 }
 
 /** Converts Stripe's units to an amount. */
 export function fromStripeUnits(units: number, currency: string): AmountHundredths {
-  const exponent = exponentOf(currency) ?? 2;
-  const amount = BigInt(units);
-  return (exponent === 0 ? amount * 100n : exponent === 3 ? amount / 10n : amount) as AmountHundredths;
+  return ((BigInt(units) * 100n) / unitsPerWhole(currency)) as AmountHundredths;
 }
 
 /** Returns the range of amounts, in hundredths. */

@@ -180,11 +180,9 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
       };
     },
     reversed: (account, since) => idsInEvents(account, since, reversalEventTypes),
-    async look(account, { sessionId }) {
-      if (sessionId === null) return { is: 'gone', reason: 'not_opened' };
+    async look(account, sessionId) {
       const expand = ['payment_intent.latest_charge'];
-      const session = await answered(clientOf(account).checkout.sessions.retrieve(sessionId, { expand }));
-      return seenOf(session);
+      return seenOf(await answered(clientOf(account).checkout.sessions.retrieve(sessionId, { expand })));
     },
     recent: (account, since) => idsInEvents(account, since, eventTypes),
     async *history(account, since) {
@@ -281,11 +279,14 @@ function idsOf({ data }: Stripe.Event): string[] {
   return [metadata?.attempt_id, id, intent].filter((text) => typeof text === 'string');
 }
 
-/** Requests that Stripe rejects, now and whenever they are repeated. */
-const refusedTypes = ['StripeInvalidRequestError', 'StripeCardError'];
-
-/** Responses that Stripe stores under the key, or after which the key cannot be used. */
-const failedTypes = ['StripeAPIError', 'StripeIdempotencyError'];
+const errorKinds: Readonly<Record<string, ProviderError['kind']>> = {
+  // Requests that Stripe rejects, now and whenever they are repeated.
+  StripeInvalidRequestError: 'refused',
+  StripeCardError: 'refused',
+  // Responses that Stripe stores under the key, or after which the key cannot be used.
+  StripeAPIError: 'failed',
+  StripeIdempotencyError: 'failed',
+};
 
 async function answered<Result>(call: Promise<Result>): Promise<Result> {
   try {
@@ -293,12 +294,6 @@ async function answered<Result>(call: Promise<Result>): Promise<Result> {
   } catch (error) {
     const { type = 'unknown', code, statusCode = 0 } = Object(error);
     const isBusy = statusCode === 409 || statusCode === 429;
-    const kind =
-      !isBusy && refusedTypes.includes(type)
-        ? 'refused'
-        : !isBusy && failedTypes.includes(type)
-          ? 'failed'
-          : 'unanswered';
-    throw new ProviderError(kind, code ?? type);
+    throw new ProviderError((!isBusy && errorKinds[type]) || 'unanswered', code ?? type);
   }
 }
