@@ -14,6 +14,9 @@ import { runGrpcServer, useRawClient, useSession } from '../helpers/grpc/grpc-se
 import { callFields } from '../helpers/grpc/raw-client.ts';
 import { orderMessage } from '../helpers/send-order.ts';
 
+const sizeOf = (trailers: object) =>
+  Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
+
 test('the error for any order fits into the 8 KB of trailers that clients accept', async () => {
   const server = await runGrpcServer();
   const session = useSession(server.port);
@@ -26,10 +29,21 @@ test('the error for any order fits into the 8 KB of trailers that clients accept
   const data = toBinary(CreateOrderRequestSchema, create(CreateOrderRequestSchema, order));
   const { trailers } = await sendCall(session, { headers: callHeaders, chunks: [lengthPrefixed(data)], ends: true });
   expect(trailers['grpc-status']).toBe('3');
-  const bytes = Object.entries(trailers).reduce((sum, [name, value]) => sum + name.length + String(value).length, 0);
-  expect(bytes).toBeLessThan(8_192);
+  expect(sizeOf(trailers)).toBeLessThan(8_192);
   const message = decodeURIComponent(String(trailers['grpc-message']));
   expect(message).toMatch(/\u{1F4DA} \.\.\. \(truncated from \d+ bytes; POST \/order returns the complete text\)$/u);
+});
+
+test('the error for an order with thousands of invalid metadata keys fits too', async () => {
+  const server = await runGrpcServer();
+  const session = useSession(server.port);
+  const metadata = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`key${index}`, ' ']));
+  const order = create(CreateOrderRequestSchema, { ...orderMessage('metadata'), metadata });
+  const chunks = [lengthPrefixed(toBinary(CreateOrderRequestSchema, order))];
+  const { trailers } = await sendCall(session, { headers: callHeaders, chunks, ends: true });
+  expect(trailers['grpc-status']).toBe('3');
+  expect(trailers['grpc-message']).toMatch(/^metadata must have at most 20 keys; metadata\.key0 /);
+  expect(sizeOf(trailers)).toBeLessThan(8_192);
 });
 
 test('every rejection has an x-request-id, and is logged with it', async () => {

@@ -36,6 +36,12 @@ describe('parseMetadata', () => {
     expect(JSON.stringify(parseMetadata(value))).not.toContain('a b');
   });
 
+  it('reports errors of the first 20 keys only', () => {
+    const value = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, '']));
+    expect(errorsOf(value)).toHaveLength(1 + 20);
+    expect(errorsOf({ ...value, 'a b': 'v' })).toHaveLength(2 + 19);
+  });
+
   it('accepts 8,192 bytes of UTF-8 in keys and values, and not a byte more', () => {
     const values = Array.from({ length: 16 }, (_, i) => [`k${i.toString(16)}`, 'é'.repeat(255)] as const);
     const longest = Object.fromEntries(values);

@@ -43,15 +43,17 @@ export function parseMetadata(value: unknown): Result<Metadata | undefined, read
   if (entries.length > metadataLimits.keys) {
     errors.push({ field: 'metadata', code: 'too_long', message: `must have at most ${metadataLimits.keys} keys` });
   }
+  // The trailers of gRPC can't hold errors for thousands of keys.
+  const checked = entries.slice(0, metadataLimits.keys);
   // Protobuf's runtime for JavaScript cannot represent the key `__proto__`.
-  const wrongKeys = entries.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
+  const wrongKeys = checked.map(([key]) => key).filter((key) => !metadataKeyPattern.test(key) || key === '__proto__');
   if (wrongKeys.length > 0) {
     const message = `must have keys of 1 to ${metadataLimits.keyLength} characters A-Z a-z 0-9 _ . -, not __proto__`;
     const key = wrongKeys.find((key) => forbiddenInKey.test(key)) ?? '';
     errors.push({ field: 'metadata', ...characterError(message, key, key.search(forbiddenInKey)) });
   }
   let bytes = 0;
-  for (const [key, text] of entries) {
+  for (const [key, text] of checked) {
     if (!metadataKeyPattern.test(key)) continue;
     const field = `metadata.${key}` as const;
     if (typeof text !== 'string') {
