@@ -199,9 +199,12 @@ program
 
 if (import.meta.main) await run(() => program.parseAsync());
 
-/** Returns the token in a payment link, and any other text unchanged. The database stores only the tokens. */
+/**
+ * Returns the token in a payment link, which may have a query with the customer's language, and any other text
+ * unchanged. The database stores only the tokens.
+ */
 function tokenIn(text: string): string {
-  return text.replace(/^.*\/payment\//, '');
+  return text.replace(/^.*\/payment\/(\w+).*$/, '$1');
 }
 
 /**

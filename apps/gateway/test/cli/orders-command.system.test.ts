@@ -130,7 +130,7 @@ test('show accepts each identifier of an order, and prints its history but no cu
   const shown = await orders('show', order_id);
   expect(shown.stdout).toMatch(/^order_id +shown\n.*order_status +CANCELLED\n.*created\n.*order\.cancelled/s);
   expect(shown.stdout).not.toContain(validOrderInput().customer_email);
-  for (const name of [String(service_order_id), order_token, payment_link]) {
+  for (const name of [String(service_order_id), order_token, payment_link, `${payment_link}?lang=de`]) {
     expect((await orders('show', name)).stdout, name).toBe(shown.stdout);
   }
   const { order, events } = JSON.parse((await orders('show', order_id, '--json')).stdout);
