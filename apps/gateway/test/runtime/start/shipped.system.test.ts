@@ -299,6 +299,19 @@ test.each(manifests)(
   },
 );
 
+test('the operators of the Kubernetes manifests and of the guide print links with the address of the gateways', async () => {
+  const baseUrls = manifests[0].resources.flatMap(({ kind, spec }) =>
+    kind === 'Deployment' || kind === 'Pod'
+      ? (spec.template?.spec ?? spec).containers[0].env.filter(({ name }: { name: string }) => name === 'BASE_URL')
+      : [],
+  );
+  expect(baseUrls).toEqual([baseUrls[0], baseUrls[0]]);
+  const { value } = baseUrls[0];
+  const guide = await read('docs/install.md');
+  expect(guide).toMatch(new RegExp(`^echo 'BASE_URL=${value}' > /etc/order-gateway/env$`, 'm'));
+  expect(guide).toMatch(new RegExp(`^export .*\\bMIGRATE=off BASE_URL=${value}$`, 'm'));
+});
+
 test('the gateways scale by the CPU of their deployment, and start once gRPC responds', () => {
   const kinds = Object.fromEntries(manifests[0].resources.map((resource) => [resource.kind, resource]));
   const { Deployment: deployment, HorizontalPodAutoscaler: autoscaler } = kinds;
