@@ -111,7 +111,7 @@ function slowestRows({ slowest }: LoadReport): string[][] {
 export function verdictSection({ verdict }: LoadReport): ReportSection {
   if (verdict.judged.length === 0) return 'no thresholds were set';
   const rows = verdict.judged.map(({ threshold, limit, actual, passed }) => {
-    const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(3)));
+    const measured = actual === undefined ? 'unknown' : String(Number(actual.toPrecision(6)));
     return [threshold, measured, `at most ${limit}`, passed ? 'met' : 'MISSED'];
   });
   return { rows: [['threshold', 'measured', 'allowed', 'verdict'], ...rows] };

@@ -86,6 +86,8 @@ test('the report counts calls and errors, and a run without the required audit d
 test('a value equal to its limit meets a threshold, and the threshold lost includes changed orders', () => {
   const judged = someReport({}, { audit }).verdict.judged.at(-1);
   expect(judged).toEqual({ threshold: 'lost', limit: 0, actual: 1, passed: false });
+  const manyLost = someReport({}, { audit: { ...audit, lost: 1_233 } });
+  expect(reportText(manyLost)).toMatch(/^lost +1234 +at most 0 +MISSED$/m);
   const actuals = { p99_ms: 50, error_rate: 0, dropped_rate: undefined, lost: 0 };
   expect(judge(settings.thresholds, actuals).passed).toBe(true);
   expect(judge({ p99_ms: 50 }, { ...actuals, p99_ms: 50.1 }).passed).toBe(false);
