@@ -6,7 +6,7 @@ import { createCommand } from '@order-gateway/command';
 import { missingCitus, pgConfig, startCitusCluster } from '@order-gateway/dev-postgres/testing/citus';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { distribute } from '@order-gateway/postgres/testing/distributed-database';
-import { exitCodes, onEndSignal, parseNumber, runCommand, UsageError } from './command/command.ts';
+import { exitCodes, onEndSignal, parseWhole, runCommand, UsageError } from './command/command.ts';
 
 interface Flags {
   readonly source?: string;
@@ -20,8 +20,8 @@ const command = createCommand(
   'Runs a Citus cluster for development on this machine until Ctrl-C, which removes it with its data.',
 )
   .option('--source <folder>', 'the source of Citus, to build and install if it is not installed')
-  .option('--workers <n>', 'the number of workers', parseNumber, 2)
-  .option('--port <n>', 'the port of the coordinator; those of the workers follow (default: free ports)', parseNumber)
+  .option('--workers <n>', 'the number of workers', parseWhole, 2)
+  .option('--port <n>', 'the port of the coordinator; those of the workers follow (default: free ports)', parseWhole)
   .option('--distribute', 'migrate the database, and distribute it with packages/postgres/distribute.sql')
   .addHelpText(
     'after',

@@ -4,7 +4,7 @@ import { createCommand } from '@order-gateway/command';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { Option } from 'commander';
 import { auditErrors, auditJournal } from './audit/audit.ts';
-import { exitCodes, onEndSignal, parseNumber, runCommand } from './command/command.ts';
+import { exitCodes, onEndSignal, parseWhole, runCommand } from './command/command.ts';
 import { startPatroni } from './failover/patroni.ts';
 import {
   createReadableFolder,
@@ -71,8 +71,8 @@ const command = createCommand(
       .default('direct'),
   )
   .addOption(new Option('--fault <name>', 'the fault of the primary; all of them by default').choices(faults))
-  .option('--rounds <number>', 'the number of rounds for each fault', parseNumber, 1)
-  .option('--seed <n>', 'repeat the calls and delays of the run that reported this seed (default: random)', parseNumber)
+  .option('--rounds <number>', 'the number of rounds for each fault', parseWhole, 1)
+  .option('--seed <n>', 'repeat the calls and delays of the run that reported this seed (default: random)', parseWhole)
   .addHelpText(
     'after',
     `
@@ -82,7 +82,9 @@ Exit codes: 0 no order was lost and each failover was quick enough; 1 otherwise,
 or after a failure; 2 an argument is invalid; 130 interrupted.`,
   );
 
-await runCommand(command, async () => {
+await runCommand(command, drill, interrupted.signal);
+
+async function drill(): Promise<number> {
   const { topology, fault, rounds, seed: firstSeed = randomInt(2 ** 32) } = command.opts<Flags>();
   let passed = true;
   let seed = firstSeed;
@@ -94,7 +96,7 @@ await runCommand(command, async () => {
   }
   if (interrupted.signal.aborted) return exitCodes.interrupted;
   return passed ? exitCodes.passed : exitCodes.failed;
-});
+}
 
 /** Starts servers and gateways, fails over once, and prints a line. Returns whether the round passed. */
 async function runRound(name: string, fault: Fault, round: number, seed: number): Promise<boolean> {

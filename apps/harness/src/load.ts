@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtempDisposable, open, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
@@ -10,6 +10,7 @@ import {
   givenGateway,
   messageOf,
   onEndSignal,
+  prepareOutputs,
   runCommand,
   UsageError,
   withUsageErrors,
@@ -41,17 +42,7 @@ onEndSignal(() => {
 });
 
 const command = loadCommand();
-await runCommand(command, async () => {
-  try {
-    return await load(command.opts<LoadFlags>());
-  } catch (error) {
-    if (!interrupted.signal.aborted) throw error;
-    process.stderr.write(`${messageOf(error)}\n`);
-    return exitCodes.interrupted;
-  } finally {
-    await cleanUp();
-  }
-});
+await runCommand(command, () => load(command.opts<LoadFlags>()).finally(cleanUp), interrupted.signal);
 
 interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checkout'> {
   /** Receives the events of a gateway that this run started. */
@@ -63,7 +54,8 @@ interface Target extends GatewayAddresses, Pick<LoadRun, 'credentials' | 'checko
 async function load(flags: LoadFlags): Promise<number> {
   if (flags.compare !== undefined) return compare(flags.compare, flags.html);
   const { audit, ...settings } = await withUsageErrors(() => settingsFrom(flags));
-  await withUsageErrors(() => prepareFiles(flags));
+  await withUsageErrors(() => prepareJournal(flags));
+  await prepareOutputs(flags.json, flags.html);
   const given = await withUsageErrors(() => givenTarget(flags, settings, audit));
   const target = given ?? (await startTarget(settings));
   const journalFile = flags.journal ?? (audit ? join(await scratchFolder(), 'journal.ndjson') : undefined);
@@ -90,22 +82,20 @@ async function load(flags: LoadFlags): Promise<number> {
 /** Shows two reports side by side. */
 async function compare([first = '', second, ...more]: readonly string[], html: string | undefined): Promise<number> {
   if (second === undefined || more.length > 0) throw new UsageError('--compare needs two files');
+  await prepareOutputs(html);
   const [a, b] = await withUsageErrors(() => Promise.all([readReport(first), readReport(second)]));
   process.stdout.write(`${comparisonSections(a, b).map(sectionText).join('\n\n')}\n`);
   if (html === undefined) return exitCodes.passed;
   const { comparisonPage } = await import('./load/report/report-page.ts');
-  await withUsageErrors(() => writeFile(html, comparisonPage(a, b)));
+  await writeFile(html, comparisonPage(a, b));
   return exitCodes.passed;
 }
 
-/** Creates the folders of the run's files. Throws if a report can't be written or the journal exists. */
-async function prepareFiles({ journal, json, html }: LoadFlags): Promise<void> {
-  for (const file of [journal, json, html]) {
-    if (file === undefined) continue;
-    await mkdir(dirname(file), { recursive: true });
-    if (file !== journal) await (await open(file, 'a')).close();
-    else if (existsSync(file)) throw new Error(`${file} already exists, and a journal belongs to one run`);
-  }
+/** Creates the folder of the journal. Throws if the journal exists. */
+async function prepareJournal({ journal }: LoadFlags): Promise<void> {
+  if (journal === undefined) return;
+  if (existsSync(journal)) throw new Error(`${journal} already exists, and a journal belongs to one run`);
+  await mkdir(dirname(journal), { recursive: true });
 }
 
 async function givenTarget(flags: LoadFlags, settings: LoadSettings, audit: boolean): Promise<Target | undefined> {

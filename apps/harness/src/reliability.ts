@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createCommand } from '@order-gateway/command';
 import { type AuditResult, auditErrors } from './audit/audit.ts';
-import { exitCodes, parseNumber, runCommand, UsageError, withUsageErrors } from './command/command.ts';
+import { exitCodes, parseNumber, parseWhole, prepareOutputs, runCommand, UsageError } from './command/command.ts';
 import { formatMs, formatSeconds } from './command/text.ts';
 import type { Environment } from './load/report/report.ts';
 import { htmlPage, sectionOf, verdictOf } from './load/report/report-page.ts';
@@ -60,10 +60,10 @@ const command = createCommand(
   'reliability',
   'Injects faults into gateways and PostgreSQL under load, fails over to a standby, and reports the audits of all orders.',
 )
-  .option('--seed <n>', 'repeat the calls and faults of the run that reported this seed', parseNumber)
+  .option('--seed <n>', 'repeat the calls and faults of the run that reported this seed', parseWhole)
   .option('--percent <n>', 'inject this share of the faults', parseNumber, 100)
   .option('--fault <text>', 'only the faults with this text in their name')
-  .option('--rounds <n>', 'the failovers for each topology and fault of a primary', parseNumber, 1)
+  .option('--rounds <n>', 'the failovers for each topology and fault of a primary', parseWhole, 1)
   .option('--topologies <names...>', 'the topologies of the failovers, which `drill` lists', ['direct'])
   .option('--markdown <file>', 'write the report as Markdown')
   .option('--html <file>', 'write the report as a page')
@@ -80,6 +80,7 @@ interrupted.`,
 await runCommand(command, async () => {
   const { seed = randomInt(2 ** 32), percent, fault = '', rounds, topologies, markdown, html } = command.opts<Flags>();
   if (markdown === undefined && html === undefined) throw new UsageError('--markdown or --html is missing');
+  await prepareOutputs(markdown, html);
   const startedAt = new Date();
   await using folder = await mkdtempDisposable(join(tmpdir(), 'reliability-'));
   const resultFile = join(folder.path, 'faults.json');
@@ -104,10 +105,8 @@ await runCommand(command, async () => {
   ];
   const page = htmlPage(title, [verdictOf(hasPassed), ...tables.map((rows) => sectionOf({ rows }))]);
   const document = [`# ${title}: ${hasPassed ? 'passed' : 'failed'}`, ...tables.map(markdownOf)].join('\n\n');
-  await withUsageErrors(async () => {
-    if (html !== undefined) await writeFile(html, page);
-    if (markdown !== undefined) await writeFile(markdown, `${document}\n`);
-  });
+  if (html !== undefined) await writeFile(html, page);
+  if (markdown !== undefined) await writeFile(markdown, `${document}\n`);
   return hasPassed ? exitCodes.passed : exitCodes.failed;
 });
 

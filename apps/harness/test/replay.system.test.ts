@@ -1,5 +1,7 @@
-import { execFile } from 'node:child_process';
-import { cp, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -10,7 +12,7 @@ import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { partition } from '@order-gateway/postgres/testing/partitioned-database';
 import { startProductionDatabase } from '@order-gateway/postgres/testing/production-database';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { temporaryFolder } from '../../../tools/test-resources.ts';
+import { listen, temporaryFolder } from '../../../tools/test-resources.ts';
 import { startFixtureGateway } from '../src/gateway/own-gateway.ts';
 import { type Replay, replayFixture } from '../src/replay/replay-fixtures.ts';
 import { formatDifferences } from '../src/replay/report.ts';
@@ -70,8 +72,8 @@ describe('a gateway responds as the fixture states', () => {
 });
 
 describe('the command', () => {
-  const run = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [fileURLToPath(new URL('../src/replay.ts', import.meta.url)), ...args]);
+  const program = fileURLToPath(new URL('../src/replay.ts', import.meta.url));
+  const run = (...args: string[]) => promisify(execFile)(process.execPath, [program, ...args]);
 
   test('names the file of an invalid fixture and the reason before anything is started', async () => {
     const folder = await temporaryFolder();
@@ -93,15 +95,43 @@ describe('the command', () => {
     await expect(run('--only', 'no such fixture')).rejects.toMatchObject({ code: 2, stdout: '' });
   });
 
-  test('a run that skips all of its fixtures does not pass', async () => {
-    // The merchant that these fixtures need is missing.
+  const useMerchant = () => {
     vi.stubEnv('CLIENT_ID', 'app_1');
     vi.stubEnv('CLIENT_SECRET', 'sk_1');
     onTestFinished(() => void vi.unstubAllEnvs());
-    const gateway = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
-    await expect(run(...gateway, '--only', 'checksum-required')).rejects.toMatchObject({
+  };
+  const nowhere = ['--http', 'http://127.0.0.1:1', '--grpc', '127.0.0.1:1'];
+
+  test('a run that skips all of its fixtures does not pass', async () => {
+    // The merchant that these fixtures need is missing.
+    useMerchant();
+    await expect(run(...nowhere, '--only', 'checksum-required')).rejects.toMatchObject({
       code: 1,
       stdout: expect.stringContaining('0 ok, 0 differ'),
     });
+  });
+
+  test('the folder of the JUnit XML is created, and a file that cannot be written is found before a call is sent', async () => {
+    useMerchant();
+    const folder = await temporaryFolder();
+    const [fixture, file] = [['--only', 'amount-zero', '--protocol', 'json'], join(folder, 'reports', 'result.xml')];
+    const stdout = expect.stringContaining('0 ok, 1 differ');
+    await expect(run(...nowhere, ...fixture, '--junit', file)).rejects.toMatchObject({ code: 1, stdout });
+    expect(await readFile(file, 'utf8')).toContain('failures="1"');
+    const stderr = expect.stringMatching(/^EISDIR/);
+    await expect(run(...nowhere, ...fixture, '--junit', folder)).rejects.toMatchObject({ code: 2, stdout: '', stderr });
+  });
+
+  test('Ctrl-C ends a run at once, although fixtures wait for a time', async () => {
+    useMerchant();
+    const server = createServer();
+    const target = ['--http', `http://127.0.0.1:${await listen(server)}`, '--grpc', '127.0.0.1:1'];
+    const child = spawn(process.execPath, [program, ...target, '--protocol', 'json'], { stdio: 'ignore' });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const exited = once(child, 'exit');
+    await once(server, 'request');
+    child.kill('SIGINT');
+    server.closeAllConnections();
+    expect(await exited).toEqual([130, null]);
   });
 });

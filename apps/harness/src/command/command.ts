@@ -1,3 +1,5 @@
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { GatewayAddresses } from '@order-gateway/fixtures/wire';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 
@@ -13,10 +15,15 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * Parses the arguments and runs a command. Prints the message of an error, whose class decides the exit code. If the
- * output is closed, as by `| head -1`, the process keeps running, because it must still stop its gateway.
+ * Parses the arguments and runs a command. Prints the message of an error. The exit code depends on its class, and on
+ * whether the command was interrupted. If the output is closed, as by `| head -1`, the process keeps running, because
+ * it must still stop its gateway.
  */
-export async function runCommand(command: Command, main: () => Promise<number>): Promise<void> {
+export async function runCommand(
+  command: Command,
+  main: () => Promise<number>,
+  interrupted?: AbortSignal,
+): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   try {
     command.exitOverride().showHelpAfterError('Add --help for all options.');
@@ -29,6 +36,8 @@ export async function runCommand(command: Command, main: () => Promise<number>):
       return;
     }
     process.stderr.write(`${messageOf(error)}\n`);
+    // Does not wait for timers, such as those of fixtures that wait for a time.
+    if (interrupted?.aborted) process.exit(exitCodes.interrupted);
     process.exitCode = error instanceof UsageError ? exitCodes.invalid : exitCodes.failed;
   }
 }
@@ -50,9 +59,30 @@ export async function withUsageErrors<Result>(step: () => Result | Promise<Resul
   }
 }
 
+/**
+ * Creates the folders of output files, and throws a usage error if one of the files can't be written. Call it before a
+ * run, so that no result is lost.
+ */
+export function prepareOutputs(...files: readonly (string | undefined)[]): Promise<void> {
+  return withUsageErrors(async () => {
+    for (const file of files) {
+      if (file === undefined) continue;
+      await mkdir(dirname(file), { recursive: true });
+      await (await open(file, 'a')).close();
+    }
+  });
+}
+
 export function parseNumber(text: string): number {
   if (!/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError('It must be a number.');
   return Number(text);
+}
+
+/** Parses a whole number. */
+export function parseWhole(text: string): number {
+  const number = parseNumber(text);
+  if (!Number.isSafeInteger(number)) throw new InvalidArgumentError('It must be a whole number.');
+  return number;
 }
 
 /** Parses a time such as `90`, `90s`, `2m` or `1h`. Returns the seconds. */

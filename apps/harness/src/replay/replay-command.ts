@@ -18,6 +18,7 @@ import {
   exitCodes,
   givenGateway,
   onEndSignal,
+  prepareOutputs,
   runCommand,
   UsageError,
   withGatewayOptions,
@@ -71,15 +72,16 @@ skipped without them:
   FULL_       a merchant with the maximum number of endpoints and secrets
   CHECKOUT_, SECOND_CHECKOUT_   checkout systems
 Exit codes: 0 no difference; 1 a difference, or nothing was compared; 2 nothing
-was sent.`,
+was sent; 130 interrupted.`,
     );
 
   const interrupted = new AbortController();
   onEndSignal(() => interrupted.abort(new Error('interrupted')));
 
-  await runCommand(command, async () => {
+  const run = async () => {
     const flags = command.opts<ReplayFlags>();
     const set = await withUsageErrors(() => chosenFixtures(flags));
+    await prepareOutputs(flags.junit);
     const gateway = givenGateway(flags);
     if (gateway !== undefined)
       return replay({ ...gateway, merchants: givenMerchants() }, set, flags, interrupted.signal);
@@ -90,7 +92,8 @@ was sent.`,
     } finally {
       await startedGateway.stop();
     }
-  });
+  };
+  await runCommand(command, run, interrupted.signal);
 }
 
 async function chosenFixtures({ fixtures: folder, only = '' }: ReplayFlags): Promise<FixtureSet> {

@@ -25,6 +25,7 @@ test('invalid arguments and files end a run with exit code 2 and a message, with
   });
   const mistakes: [string, string[]][] = [
     ["option '--rate <n>' argument 'many' is invalid", ['--rate', 'many']],
+    ["option '--seed <n>' argument '1.5' is invalid", ['--seed', '1.5']],
     ["error: unknown argument 'smoke'\n(Did you mean --profile smoke?)\n", ['smoke']],
     ['the run needs credentials of 1 merchants, but found 0 in CLIENT_ID and CLIENT_SECRET', nowhere],
     ['--credentials requires --http and --grpc', ['--credentials', profile, '--duration', '1s']],

@@ -5,7 +5,13 @@ import { createCommand } from '@order-gateway/command';
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
-import { credentialsFromEnvironment, parseNumber, parseSeconds, withGatewayOptions } from '../../command/command.ts';
+import {
+  credentialsFromEnvironment,
+  parseNumber,
+  parseSeconds,
+  parseWhole,
+  withGatewayOptions,
+} from '../../command/command.ts';
 import {
   arrivalsOf,
   constantRate,
@@ -78,7 +84,7 @@ export function loadCommand(): Command {
   }
   command
     .option('--metadata-share <n>', 'the share of orders with metadata, 0 to 1 (default: 0)', parseNumber)
-    .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseNumber)
+    .option('--seed <n>', 'repeat the calls of the run that reported this seed (default: random)', parseWhole)
     .option('--audit', 'compare every acknowledged order with the database at the end')
     .option('--journal <file>', 'store the calls and responses for `audit-orders`')
     .option('--json <file>', 'write the report as JSON, second by second')
