@@ -12,7 +12,7 @@ interface Field {
   /** The text that the person entered, or a suggestion. */
   readonly value?: string | null | undefined;
   readonly errors?: readonly FieldError<string>[];
-  readonly type?: 'text' | 'datetime-local' | 'multiline' | 'file';
+  readonly type?: 'text' | 'date' | 'datetime-local' | 'multiline' | 'file';
   readonly choices?: Readonly<Record<string, string>>;
   readonly isWide?: boolean;
   readonly inputMode?: 'decimal' | 'email';

@@ -9,6 +9,7 @@ import { customerOf } from '../../operations/payments.ts';
 import { findPaymentLink } from '../../operations/stored-orders.ts';
 import { hasQrCode } from '../payment-page/payment-page.ts';
 import { simulatedOutcomes, simulatePayment } from '../payment-page/simulate-payment.ts';
+import { fieldOf } from './forms.ts';
 import { filled, filledTitle } from './layout.ts';
 import { timelineOf } from './order-timeline.ts';
 import { amountOf, badgeOf, findOrder, orderPath } from './orders.ts';
@@ -21,7 +22,7 @@ export const orderPages: readonly Page[] = [
   { method: 'GET', path, isForAll: true, respond: (visit) => orderPage(visit) },
   { method: 'GET', path: `${path}/cancel`, respond: confirmCancellation },
   { method: 'POST', path: `${path}/cancel`, respond: cancelOrder },
-  { method: 'GET', path: `${path}/payments`, respond: confirmPayment },
+  { method: 'GET', path: `${path}/payments`, respond: (visit) => paymentForm(visit) },
   { method: 'POST', path: `${path}/payments`, respond: recordPayment },
   { method: 'POST', path: `${path}/simulate`, respond: simulate },
   { method: 'POST', path: `${path}/personal-data`, respond: showPersonalData },
@@ -163,32 +164,48 @@ function cancelOrder(visit: Visit): Promise<Response> {
   );
 }
 
-/** Asks for the payment, which the merchant has received outside any checkout system. */
-async function confirmPayment(visit: Visit): Promise<Response> {
-  const { texts, language, link, formToken, deps } = visit;
+/**
+ * Asks for the payment, which the merchant has received outside any checkout system. Shows what was entered before,
+ * with the errors beside their fields.
+ */
+async function paymentForm(visit: Visit, failure?: Failure): Promise<Response> {
+  const { texts, language, form, link, formToken, deps } = visit;
   const found = await orderOf(visit);
   if (!found.ok) return failurePage(visit, found.failure);
   const order = found.value;
+  // The API accepts a date instead of a time, so it reports that the time is missing if both are.
+  const errors = (failure !== undefined && 'errors' in failure ? failure.errors : []).map((error) =>
+    error.field === 'paid_at' ? { ...error, field: 'paid_on' } : error,
+  );
   const today = new Date(deps.now()).toISOString().slice(0, 10);
+  const field = (name: string, label: string, options: { readonly type?: 'date'; readonly value?: string } = {}) =>
+    fieldOf({ name, label, errors, ...options, value: form.get(name) ?? options.value });
   const content = html`<form class="card" method="post">${formToken}
 <p>${filled(texts.markPaidText, { amount: amountOf(visit, order) })}</p>
-<p><label>${texts.paymentId} <input name="payment_id" required maxlength="128" autocomplete="off"></label></p>
-<p><label>${texts.paidOn} <input type="date" name="paid_on" required value="${today}"></label></p>
-<p><label>${texts.paymentNote} <input name="payment_note" maxlength="1000" autocomplete="off"></label></p>
+<div class="fields">
+${field('payment_id', texts.paymentId)}
+${field('paid_on', texts.paidOn, { type: 'date', value: today })}
+${field('payment_note', texts.paymentNote)}
+</div>
 <p class="actions"><button class="button">${texts.markPaid}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
-  return page(filledTitle(texts.markPaidTitle, { order: order.order_id }, language), content);
+  return page(filledTitle(texts.markPaidTitle, { order: order.order_id }, language), content, failure);
 }
 
 function recordPayment(visit: Visit): Promise<Response> {
   const { form } = visit;
-  return actOn(visit, 'order.record_payment', ({ order_id }) =>
-    visit.perform(OrderService.method.recordManualPayment, {
-      order_id,
-      payment_id: form.get('payment_id'),
-      paid_on: form.get('paid_on'),
-      payment_note: form.get('payment_note'),
-    }),
+  return actOn(
+    visit,
+    'order.record_payment',
+    ({ order_id }) =>
+      visit.perform(OrderService.method.recordManualPayment, {
+        order_id,
+        payment_id: form.get('payment_id'),
+        paid_on: form.get('paid_on'),
+        payment_note: form.get('payment_note'),
+      }),
+    {},
+    (failure) => ('errors' in failure ? paymentForm(visit, failure) : orderPage(visit, failure)),
   );
 }
 
@@ -198,18 +215,22 @@ function simulate(visit: Visit): Promise<Response> {
   );
 }
 
-/** Records an action in the audit log, performs it on the merchant's order, and shows the order. */
+/**
+ * Records an action in the audit log, performs it on the merchant's order, and shows the order, or the page of the
+ * failure.
+ */
 export async function actOn(
   visit: Visit,
   name: string,
   act: (order: OrderRecord) => Promise<Result<unknown, Failure>>,
   details: Readonly<Record<string, string>> = {},
+  // The order is shown with the failure, for example if it has been paid since the page was loaded.
+  pageOf = (failure: Failure) => orderPage(visit, failure),
 ): Promise<Response> {
   const found = await recordAction(visit, name, details);
   if (!found.ok) return failurePage(visit, found.failure);
   const done = await act(found.value);
-  // The order is shown with the failure, for example if it has been paid since the page was loaded.
-  return done.ok ? redirect(orderPath(found.value)) : orderPage(visit, done.failure);
+  return done.ok ? redirect(orderPath(found.value)) : pageOf(done.failure);
 }
 
 /** Records an action on the merchant's order in the audit log. Resolves to the order. */

@@ -82,6 +82,21 @@ describe('an order', () => {
     expect((await visitor.get(path)).text).not.toContain(`${path}/payments`);
   });
 
+  test('shows what is wrong with a manual payment beside its fields, and keeps what was typed', async () => {
+    const { service_order_id } = await newOrder();
+    const path = `/orders/${service_order_id}/payments`;
+    const payment = { payment_id: 'p'.repeat(129), paid_on: '', payment_note: 'Paid at the <counter>' };
+    const rejected = await visitor.post(path, payment);
+    const again = await visitor.post(path, { ...payment, form_token: '' });
+    expect([rejected.status, again.status]).toEqual([400, 403]);
+    for (const { text } of [rejected, again]) {
+      expect(text).toContain(`value="${payment.payment_id}" name="payment_id"`);
+      expect(text).toContain('value="" name="paid_on"');
+      expect(text).toContain('value="Paid at the &lt;counter&gt;" name="payment_note"');
+    }
+    for (const name of ['payment_id', 'paid_on']) expect(rejected.text).toContain(`id="${name}-error"`);
+  });
+
   test("shows the customer's data and the note of a manual payment to a manager who asks, and the audit log says so", async () => {
     const { order_id, service_order_id, created_at } = await newOrder({ customer_address_line2: '' });
     const path = `/orders/${service_order_id}`;
