@@ -1,3 +1,12 @@
+// Without listeners, a failed write would end a command before it has stopped what it started, such as PostgreSQL.
+process.stderr.on('error', () => {});
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  // The reader of a pipe, such as `head`, needs no more lines.
+  if (code === 'EPIPE' || process.exitCode === 1) return;
+  process.exitCode = 1;
+  process.stderr.write(`The output could not be written: ${message}\n`);
+});
+
 export function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
