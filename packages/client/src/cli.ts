@@ -64,6 +64,10 @@ function readArguments() {
 
 async function main(): Promise<void> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
+  process.stdout.on('error', ({ message }) => {
+    process.stderr.write(`${message}\n`);
+    process.exit(1);
+  });
   let options: ReturnType<typeof readArguments>;
   try {
     options = readArguments();
