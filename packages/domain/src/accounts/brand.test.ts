@@ -29,3 +29,7 @@ test('parseBrand returns an error for every invalid text', () => {
     failure,
   });
 });
+
+test.each(['', ' \n', '\u200b'])('payment instructions without a visible character (%j) are removed', (text) => {
+  expect(parseBrand({ payment_instructions: text })).toEqual({ ok: true, value: { payment_instructions: '' } });
+});

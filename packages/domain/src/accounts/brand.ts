@@ -1,3 +1,4 @@
+import { isBlank } from '../requests/characters.ts';
 import { checkField } from '../requests/check-field.ts';
 import {
   emailRule,
@@ -97,7 +98,10 @@ export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
   payment_instructions: textRule(1_000, { required: false, multiline: true }),
 };
 
-/** Checks the texts of a brand. Returns the texts that were sent, or an error for each invalid one. */
+/**
+ * Checks the texts of a brand. Returns the texts that were sent, or an error for each invalid one. A blank text counts
+ * as empty.
+ */
 export function parseBrand(
   input: Readonly<Record<string, unknown>>,
 ): Result<BrandTexts, readonly FieldError<string>[]> {
@@ -107,7 +111,8 @@ export function parseBrand(
     const value = input[field];
     if (value === undefined || value === null) continue;
     const checked = checkField(brandRules[field], value);
-    if (typeof checked === 'string') texts[field] = checked;
+    // A text that shows nothing, such as the line break that a form keeps, would hide what the page says without it.
+    if (typeof checked === 'string') texts[field] = isBlank(checked) ? '' : checked;
     else if (typeof checked === 'object') errors.push({ field, ...checked });
   }
   return errors.length === 0 ? success(texts) : failed(errors);
