@@ -36,7 +36,7 @@ async function readManifests(folder: string, others: readonly string[]) {
 
 const manifests = [
   await readManifests('deploy/kubernetes', ['migrate.yaml', 'operator.yaml']),
-  await readManifests('deploy/kubernetes/checkout', ['migrate.yaml']),
+  await readManifests('deploy/kubernetes/checkout', ['migrate.yaml', 'operator.yaml']),
 ] as const;
 const unit = await read('deploy/systemd/order-gateway.service');
 const checkoutUnit = await read('deploy/systemd/order-gateway-checkout.service');
@@ -299,17 +299,24 @@ test.each(manifests)(
   },
 );
 
-test('the operators of the Kubernetes manifests and of the guide print links with the address of the gateways', async () => {
-  const baseUrls = manifests[0].resources.flatMap(({ kind, spec }) =>
-    kind === 'Deployment' || kind === 'Pod'
-      ? (spec.template?.spec ?? spec).containers[0].env.filter(({ name }: { name: string }) => name === 'BASE_URL')
-      : [],
-  );
-  expect(baseUrls).toEqual([baseUrls[0], baseUrls[0]]);
-  const { value } = baseUrls[0];
+test("operators' commands have the variables of the services that they need, on Kubernetes and in the guide", async () => {
+  const needed = [
+    ['BASE_URL', 'SECRETS_KEY_FILE'],
+    ['GATEWAY_GRPC_URL', 'CHECKOUT_CLIENT_ID', 'CHECKOUT_CLIENT_SECRET_FILE', 'SECRETS_KEY_FILE'],
+  ];
+  for (const [index, { resources }] of manifests.entries()) {
+    const [service, operator] = ['Deployment', 'Pod'].map((wanted) => {
+      const { spec } = resources.find(({ kind }) => kind === wanted);
+      const { env }: { env: { name: string }[] } = (spec.template?.spec ?? spec).containers[0];
+      return env.filter(({ name }) => needed[index]?.includes(name));
+    });
+    expect(service).toHaveLength(needed[index]?.length ?? 0);
+    expect(operator).toEqual(service);
+  }
+  const [baseUrl] = manifests[0].podSpecs[0].containers[0].env;
   const guide = await read('docs/install.md');
-  expect(guide).toMatch(new RegExp(`^echo 'BASE_URL=${value}' > /etc/order-gateway/env$`, 'm'));
-  expect(guide).toMatch(new RegExp(`^export .*\\bMIGRATE=off BASE_URL=${value}$`, 'm'));
+  expect(guide).toMatch(new RegExp(`^echo 'BASE_URL=${baseUrl.value}' > /etc/order-gateway/env$`, 'm'));
+  expect(guide).toMatch(new RegExp(`^export .*\\bMIGRATE=off BASE_URL=${baseUrl.value}$`, 'm'));
 });
 
 test('the gateways scale by the CPU of their deployment, and start once gRPC responds', () => {
