@@ -1,6 +1,7 @@
+import { hostOf } from '@order-gateway/domain/signing';
 import { html, raw } from 'hono/html';
 import { brandColors, defaultColor } from './brand-style.ts';
-import type { Html } from './html-page.ts';
+import { type Html, withValue } from './html-page.ts';
 import { type PageLanguage, type PageLocale, type PageTexts, pageLanguages, pageTexts } from './localization.ts';
 
 // The parts that the pages of a merchant's customers share. The template escapes every value.
@@ -34,11 +35,29 @@ export function amountLine(amount: string, currency: string): Html {
  * Renders the logo or, if there is none, the monogram. It has no text for screen readers, because the name is beside
  * it.
  */
-export function merchantPicture(merchantName: string, logo: ShownLogo | undefined): Html {
+function merchantPicture(merchantName: string, logo: ShownLogo | undefined): Html {
   if (logo === undefined) return html`<span class="monogram" aria-hidden="true">${monogramOf(merchantName)}</span>`;
   const { url, width, height } = logo;
   const size = width === undefined ? '' : html` width="${width}" height="${height}"`;
   return html`<img class="logo" src="${url}"${size} alt="">`;
+}
+
+/** Renders the merchant who is paid. */
+export function merchantHeader(merchantName: string, logo: ShownLogo | undefined, texts: PageTexts): Html {
+  return html`<header>
+${merchantPicture(merchantName, logo)}
+<div><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></div>
+</header>`;
+}
+
+/** Renders the link with which the customer returns to the merchant. */
+export function backLink(returnUrl: string, texts: PageTexts): Html {
+  return html`<a class="back" href="${returnUrl}">${withValue(texts.back, hostOf(returnUrl))}</a>`;
+}
+
+/** Returns the title of a page with which a merchant is paid. */
+export function payTitle(merchantName: string, texts: PageTexts): string {
+  return texts.title.replace('{merchant}', () => merchantName);
 }
 
 /** Renders the icon in the browser's tab, which is the logo or the monogram. */

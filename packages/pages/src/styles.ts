@@ -22,6 +22,20 @@ export function contentSecurityPolicy({ styles, script, formAction = "'none'", i
   return `default-src 'none'; style-src ${styles.join(' ')}; ${scriptSources}${imageSources}base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`;
 }
 
+/**
+ * The headers of a page that only some people may see, such as those who have its address. Therefore, browsers don't
+ * send the address to other sites (Referrer-Policy), and the page may not be cached, indexed or framed by another site.
+ */
+export const privatePageHeaders = {
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-robots-tag': 'noindex, nofollow',
+};
+
 /** Returns the source expression that allows an inline style or script in a policy. */
 export function hashSource(text: string): string {
   return `'sha256-${hash('sha256', text, 'base64')}'`;

@@ -1,6 +1,5 @@
-import { hostOf } from '@order-gateway/domain/signing';
 import { brandStyle } from '@order-gateway/pages/brand-style';
-import { type Html, htmlPage, withValue } from '@order-gateway/pages/html-page';
+import { type Html, htmlPage } from '@order-gateway/pages/html-page';
 import {
   languageOf,
   localAmount,
@@ -13,13 +12,13 @@ import {
   amountLine,
   languageSwitch,
   legalLinks,
+  merchantHeader,
   merchantIcon,
-  merchantPicture,
   type ShownLogo,
   supportContacts,
 } from '@order-gateway/pages/merchant-page';
 import { negotiate } from '@order-gateway/pages/negotiate';
-import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
+import { contentSecurityPolicy, hashSource, paymentPageStyle, privatePageHeaders } from '@order-gateway/pages/styles';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import { amountOf, type CheckoutOrder } from '../gateway/gateway.ts';
@@ -47,14 +46,6 @@ export function languageFor({ headers, query, body }: FastifyRequest, customerLo
  * payment redirects to the merchant, whose return URL may have http.
  */
 const formAction = "'self' https: http:";
-
-const headers = {
-  'content-type': 'text/html; charset=utf-8',
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-robots-tag': 'noindex, nofollow',
-};
 
 interface Page {
   readonly locale: PageLocale;
@@ -94,7 +85,8 @@ ${refresh === undefined ? '' : html`<noscript><meta http-equiv="refresh" content
     imageOrigin: logo === undefined ? 'data:' : new URL(logo.url).origin,
     ...(script !== undefined && { script: hashSource(script) }),
   });
-  return reply.headers({ ...headers, 'content-security-policy': policy, 'content-language': language }).send(page);
+  const headers = { ...privatePageHeaders, 'content-security-policy': policy, 'content-language': language };
+  return reply.headers(headers).type('text/html; charset=utf-8').send(page);
 }
 
 /** The logo is at the gateway. */
@@ -122,10 +114,7 @@ export function orderBody(order: CheckoutOrder, locale: PageLocale, content: Htm
     privacy_url: brand?.privacyUrl,
   };
   return html`${mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
-<header>
-${merchantPicture(merchantName, logoOf(order))}
-<div><p class="label">${texts.payTo}</p><h1><bdi>${merchantName}</bdi></h1></div>
-</header>
+${merchantHeader(merchantName, logoOf(order), texts)}
 <div class="order">${amountLine(localAmount(amountOf(order), orderCurrency, locale), orderCurrency)}</div>
 ${content}
 <dl class="block">
@@ -133,9 +122,4 @@ ${content}
 ${supportContacts(contacts, texts)}
 </dl>
 ${legalLinks(contacts, texts)}`;
-}
-
-/** Renders the link with which the customer returns to the merchant. */
-export function backLink({ returnUrl }: CheckoutOrder, texts: CheckoutTexts): Html {
-  return html`<a class="back" href="${returnUrl}">${withValue(texts.back, hostOf(returnUrl))}</a>`;
 }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localTime, type PageLocale } from '@order-gateway/pages/localization';
-import { languageField } from '@order-gateway/pages/merchant-page';
+import { backLink, languageField, payTitle } from '@order-gateway/pages/merchant-page';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { isFormOf } from '../html/form-origin.ts';
-import { backLink, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offerId, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { transfer } from '../providers/transfer/transfer.ts';
@@ -112,15 +112,9 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       if (!isDecided(attempt) && refreshes < refreshesMax) {
         const { waitingTitle: title, waitingText } = textsOf(locale);
         const url = inLanguage(`/back/${attemptId}`, chosen, { n: `${refreshes + 1}` });
+        const refresh = { seconds: refreshSeconds, url };
         const body = orderBody(order, locale, html`<h2>${title}</h2><p role="status">${waitingText}</p>`);
-        return sendPage(reply, {
-          locale,
-          title,
-          body,
-          order,
-          script: waitScript,
-          refresh: { seconds: refreshSeconds, url },
-        });
+        return sendPage(reply, { locale, title, body, order, script: waitScript, refresh });
       }
       const mayTryAgain = attempt.state === 'ENDED' && order.orderStatus === OrderStatus.UN_PAID;
       return reply.redirect(mayTryAgain ? choicePath : order.returnUrl, 303);
@@ -168,8 +162,8 @@ ${form(html`<button class="button main" name="method" value="${offerId(newest)}"
   const choice = buttons.length === 0 ? '' : form(html`<h2 class="label">${texts.choose}</h2>${buttons}`);
   const none = html`<p>${withValue(texts.notPayableHere, order.merchantName)}</p>`;
   const content = html`${notice}${openUntil}${choice}${buttons.length === 0 && !isOpen ? none : ''}
-${backLink(order, texts)}`;
-  const title = texts.title.replace('{merchant}', () => order.merchantName);
+${backLink(order.returnUrl, texts)}`;
+  const title = payTitle(order.merchantName, texts);
   return sendPage(reply, { locale, title, body: orderBody(order, locale, content), order });
 }
 

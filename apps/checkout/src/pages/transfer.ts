@@ -1,12 +1,13 @@
 import { type AmountHundredths, formatAmount } from '@order-gateway/domain/money';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localAmount, localDeadline } from '@order-gateway/pages/localization';
+import { backLink, payTitle } from '@order-gateway/pages/merchant-page';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
 import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, OrderStatus } from '../gateway/gateway.ts';
-import { backLink, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { epcQrContent } from '../providers/transfer/epc-qr-code.ts';
 import { inGroups } from '../providers/transfer/mod97.ts';
@@ -46,10 +47,8 @@ export function transferRoutes(app: FastifyInstance, { store, gateway, accountOf
       qr === undefined
         ? ''
         : html`<div class="scan block"><div class="qr">${raw(qrCodeSvg(qr, 'medium'))}</div><p>${texts.transferScan}</p></div>`;
-    const expiresAtMs = order.orderExpiresAt === undefined ? undefined : Date.parse(order.orderExpiresAt);
-    const within = expiresAtMs === undefined ? undefined : localDeadline(expiresAtMs, Date.now(), locale);
-    const deadline =
-      within === undefined ? '' : html`<p>${withValue(texts.payWithin, within.duration, within.time)}</p>`;
+    const within = order.orderExpiresAt && localDeadline(Date.parse(order.orderExpiresAt), Date.now(), locale);
+    const deadline = within ? html`<p>${withValue(texts.payWithin, within.duration, within.time)}</p>` : '';
     const content = html`<h2>${texts.transfer}</h2>
 <dl>
 ${row(texts.accountHolder, name)}
@@ -61,8 +60,8 @@ ${code}
 ${deadline}
 <p>${texts.transferTime}</p>
 <p>${withValue(texts.transferEnd, order.merchantName)}</p>
-${backLink(order, texts)}`;
-    const title = texts.title.replace('{merchant}', () => order.merchantName);
+${backLink(order.returnUrl, texts)}`;
+    const title = payTitle(order.merchantName, texts);
     return sendPage(reply, { locale, title, body: orderBody(order, locale, content), order, script: copyScript });
   });
 }

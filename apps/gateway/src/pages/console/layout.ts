@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { formatTime } from '@order-gateway/domain/orders';
 import { type Html, htmlPage } from '@order-gateway/pages/html-page';
 import { directionOf, localTime, type PageLanguage } from '@order-gateway/pages/localization';
-import { contentSecurityPolicy, hashSource } from '@order-gateway/pages/styles';
+import { contentSecurityPolicy, hashSource, privatePageHeaders } from '@order-gateway/pages/styles';
 import { html } from 'hono/html';
 import Negotiator from 'negotiator';
 import { consoleStyle } from './console-style.ts';
@@ -33,20 +33,15 @@ export function textsIn(language: ConsoleLanguage): ConsoleTexts {
  * The headers of every response: no response is cached, framed, indexed or read by other sites, or runs their scripts.
  */
 export const consoleHeaders = {
-  'cache-control': 'no-store',
+  ...privatePageHeaders,
   'content-security-policy': contentSecurityPolicy({
     styles: [hashSource(consoleStyle)],
     script: hashSource(consoleScript),
     formAction: "'self'",
   }),
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
   // With this policy, browsers send the real Origin with forms, and send no Referer to other sites.
   'referrer-policy': 'same-origin',
   vary: 'Cookie, Accept-Language',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'x-robots-tag': 'noindex, nofollow',
 };
 
 /** Renders a page without a header, for people who need not be signed in. */

@@ -10,7 +10,6 @@ import {
   type OrderStatus,
   refundedAtOf,
 } from '@order-gateway/domain/orders';
-import { hostOf } from '@order-gateway/domain/signing';
 import { brandStyle } from '@order-gateway/pages/brand-style';
 import { type Html, htmlPage, withValue } from '@order-gateway/pages/html-page';
 import {
@@ -24,11 +23,13 @@ import {
 } from '@order-gateway/pages/localization';
 import {
   amountLine,
+  backLink,
   languageField,
   languageSwitch,
   legalLinks,
+  merchantHeader,
   merchantIcon,
-  merchantPicture,
+  payTitle,
   supportContacts,
 } from '@order-gateway/pages/merchant-page';
 import { paymentPageStyle } from '@order-gateway/pages/styles';
@@ -167,15 +168,11 @@ export function paymentPage(
   const { logo } = brand;
   const shownLogo = logo === null ? undefined : { ...logo, url: `${pathPrefixOf(deps.baseUrl())}${logoPath(logo)}` };
   const instructions = mayBePaid(link) ? brand.payment_instructions : null;
-  const back = returnLink(deps, link);
   // The part that the customer needs in order to pay is first, so that a small phone shows the button without
   // scrolling.
   const body = html`${merchant.mode === 'test' ? html`<p class="test">${texts.testMode}</p>` : ''}
 ${notice === undefined ? '' : html`<p class="notice" role="status">${texts[notice]}</p>`}
-<header>
-${merchantPicture(merchant.name, shownLogo)}
-<div><p class="label">${texts.payTo}</p><h1><bdi>${merchant.name}</bdi></h1></div>
-</header>
+${merchantHeader(merchant.name, shownLogo, texts)}
 <div class="order">
 ${state.status === null ? '' : html`<p class="status ${state.status}">${texts[state.status]}</p>`}
 ${amountLine(amount, order_currency)}
@@ -187,7 +184,7 @@ ${isOwed ? html`<p class="owed">${withValue(texts.owedText, merchant.name)}</p>`
 ${isInProgress(link) ? html`<p>${texts.inProgressText}</p>` : ''}
 ${payAction ?? (isInProgress(link) ? html`<p>${texts.finishText}</p>` : (instructionsOf(instructions, texts) ?? sentence))}
 ${payAction === undefined ? '' : otherWaysOf(instructions, texts)}
-<a class="back" href="${back}">${withValue(texts.back, hostOf(back))}</a>
+${backLink(returnLink(deps, link), texts)}
 </div>
 ${payAction === undefined ? '' : scanBlock(deps, link, texts)}
 <dl class="block">
@@ -197,9 +194,9 @@ ${supportContacts(brand, texts)}
 </dl>
 ${legalLinks(brand, texts)}
 ${languageSwitch(language, path)}`;
-  const payTitle = texts.title.replace('{merchant}', () => merchant.name);
-  const title = state.status === null ? payTitle : `${merchant.name}: ${texts[state.status]}`;
-  const head = html`${previewOf(deps, brand.logo, payTitle, merchant.name)}
+  const shownTitle = payTitle(merchant.name, texts);
+  const title = state.status === null ? shownTitle : `${merchant.name}: ${texts[state.status]}`;
+  const head = html`${previewOf(deps, brand.logo, shownTitle, merchant.name)}
 ${merchantIcon(merchant.name, shownLogo, brand.color)}
 ${formTargets(deps, link) === undefined ? '' : formHeads[deps.checkoutMethod]}`;
   const version = mayChange(order, deps.now()) ? html` data-version="${pageVersion(link)}"` : '';

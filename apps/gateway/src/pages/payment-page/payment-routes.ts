@@ -5,7 +5,7 @@ import { type LinkedOrder, mayChange } from '@order-gateway/domain/orders';
 import { languageOf, type PageLocale } from '@order-gateway/pages/localization';
 import { negotiate } from '@order-gateway/pages/negotiate';
 import { qrCodeSvg } from '@order-gateway/pages/qr-code';
-import { contentSecurityPolicy, hashSource, paymentPageStyle } from '@order-gateway/pages/styles';
+import { contentSecurityPolicy, hashSource, paymentPageStyle, privatePageHeaders } from '@order-gateway/pages/styles';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { takeBody } from '../../calls/receive.ts';
 import { admitUnauthenticated } from '../../http/admit-unauthenticated.ts';
@@ -31,20 +31,13 @@ const styleSource = hashSource(paymentPageStyle);
 const scriptSource = hashSource(pageScript);
 
 /**
- * The default headers of responses. The address gives access to the page. Therefore, browsers don't send the address to
- * other sites (Referrer-Policy), and the page may not be cached, indexed or framed by another site. Only the gateway's
- * own style sheet is applied, except on an order's page, which has its own policy ({@link pagePolicy}).
+ * The default headers of responses. The address gives access to the page. Only the gateway's own style sheet is
+ * applied, except on an order's page, which has its own policy ({@link pagePolicy}).
  */
 export const pageHeaders = {
-  'cache-control': 'no-store',
+  ...privatePageHeaders,
   'content-security-policy': contentSecurityPolicy({ styles: [styleSource] }),
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
   vary: 'Accept, Accept-Language',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'x-robots-tag': 'noindex, nofollow',
 };
 
 export interface PaymentRoutesDeps extends HttpDeps, PaymentPageDeps, Pick<OperationDeps, 'store' | 'randomBytes'> {
