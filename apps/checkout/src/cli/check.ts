@@ -1,13 +1,9 @@
 import { startList } from '@order-gateway/runtime/output';
 import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
-import type { AdvanceDeps } from '../attempts/advance.ts';
 import { comparePayments } from '../attempts/compare.ts';
 import { hasKey } from '../providers/accounts.ts';
-import { jsonHelp, parseClientId, type With } from './commands.ts';
-
-/** The dependencies of the comparison of payments. */
-export type CheckDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
+import { type GatewayDeps, jsonHelp, parseClientId, type With } from './commands.ts';
 
 const differencesHelp = `
 unknown_attempt: the provider took money for a payment that the checkout does
@@ -18,7 +14,7 @@ not_paid_at_gateway: the order of a recorded payment is not paid.
 The checkout makes the same comparison each day, and repairs what it can.`;
 
 /** Adds the command that compares payments to `pnpm payments`. */
-export function addCheckCommand(program: Command, withCheck: With<CheckDeps>, print: (line: string) => void): void {
+export function addCheckCommand(program: Command, withCheck: With<GatewayDeps>, print: (line: string) => void): void {
   program
     .command('check')
     .description("Compares the providers' payments with the recorded ones, in both directions. Changes nothing.")

@@ -3,6 +3,7 @@ import { isClientId } from '@order-gateway/domain/accounts';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
+import type { AdvanceDeps } from '../attempts/advance.ts';
 import { accountReader, type ConnectionEncryption, hasKey } from '../providers/accounts.ts';
 import { offeringsOf } from '../providers/all.ts';
 import type { Account, Provider } from '../providers/provider.ts';
@@ -17,6 +18,9 @@ export interface PaymentsDeps {
   /** Absent without SECRETS_KEY. */
   readonly encryption: ConnectionEncryption | undefined;
 }
+
+/** The dependencies of commands that call the gateway. */
+export type GatewayDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
 
 /** Opens what a command needs, and closes it afterwards. */
 export type With<Deps> = (work: (deps: Deps) => Promise<void>) => Promise<void>;
@@ -154,14 +158,8 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
           const erased = hasKey(connection) ? '' : ', key erased';
           const state = disconnectedAt ? `disconnected ${displayTime(disconnectedAt)}${erased}` : 'connected';
           const times = { createdAt: createdAt.toISOString(), disconnectedAt: disconnectedAt?.toISOString() };
-          printRow(
-            { connectionId, clientId, provider, mode, account, hasKey: hasKey(connection), ...times },
-            clientId,
-            provider,
-            mode,
-            account,
-            state,
-          );
+          const fields = { connectionId, clientId, provider, mode, account, hasKey: hasKey(connection), ...times };
+          printRow(fields, clientId, provider, mode, account, state);
         }
         end('No account is connected.');
       }),

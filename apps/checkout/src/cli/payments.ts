@@ -15,8 +15,8 @@ import { createProviders } from '../providers/all.ts';
 import { inBackground } from '../providers/paced.ts';
 import { checkoutMigrations } from '../store/migrate.ts';
 import { openStore } from '../store/store.ts';
-import { addCheckCommand, type CheckDeps } from './check.ts';
-import { type PaymentsDeps, paymentsCommands, type ReadSecrets, type With } from './commands.ts';
+import { addCheckCommand } from './check.ts';
+import { type GatewayDeps, type PaymentsDeps, paymentsCommands, type ReadSecrets, type With } from './commands.ts';
 import { addRefundCommands } from './refunds.ts';
 import { addStatementCommands } from './statement.ts';
 
@@ -37,7 +37,7 @@ async function withConfig(work: (deps: PaymentsDeps, config: Config) => Promise<
 }
 
 /** Runs work that calls the gateway. No customer waits for its calls of providers. */
-const withGateway: With<CheckDeps> = (work) =>
+const withGateway: With<GatewayDeps> = (work) =>
   withConfig(async ({ store, providers, encryption }, config) => {
     const gateway = openGateway(config.gatewayGrpcUrl, await findCredentials(config));
     try {

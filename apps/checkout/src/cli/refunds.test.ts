@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { ProviderError } from '../providers/provider.ts';
-import { addRefundCommands, type RefundDeps } from './refunds.ts';
+import type { GatewayDeps } from './commands.ts';
+import { addRefundCommands } from './refunds.ts';
 
 const failed = { providerRefundId: 're_1', status: 'FAILED', amount: 1_000n };
 
@@ -31,7 +32,7 @@ async function listed(): Promise<{ readonly lines: readonly string[]; readonly e
       ],
     ]),
     accountOf: async (connectionId: string) => connectionId,
-  } as unknown as RefundDeps;
+  } as unknown as GatewayDeps;
   const lines: string[] = [];
   const program = new Command();
   addRefundCommands(program, (work) => work(deps), { print: (line) => void lines.push(line), actor: 'tester' });

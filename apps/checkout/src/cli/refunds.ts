@@ -3,20 +3,17 @@ import { type AmountHundredths, formatAmount, parseAmount } from '@order-gateway
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
-import { type AdvanceDeps, providerOf } from '../attempts/advance.ts';
+import { providerOf } from '../attempts/advance.ts';
 import { isDisputed, owedOf, paymentOfAttempt } from '../attempts/life.ts';
 import { comparedDays } from '../attempts/sweep.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { hasKey } from '../providers/accounts.ts';
 import { readReversals } from '../providers/provider.ts';
 import { openCredits } from '../statements/credits.ts';
-import { jsonHelp, type Output, type With } from './commands.ts';
-
-/** The dependencies of refunds that a person makes. */
-export type RefundDeps = Pick<AdvanceDeps, 'store' | 'gateway' | 'providers' | 'accountOf'>;
+import { type GatewayDeps, jsonHelp, type Output, type With } from './commands.ts';
 
 /** Adds the commands for refunds that a person makes, such as those of transfers, to `payments`. */
-export function addRefundCommands(program: Command, withRefunds: With<RefundDeps>, { print, actor }: Output): void {
+export function addRefundCommands(program: Command, withRefunds: With<GatewayDeps>, { print, actor }: Output): void {
   program
     .command('refunds')
     .description(
@@ -45,10 +42,8 @@ export function addRefundCommands(program: Command, withRefunds: With<RefundDeps
     .option('--failed', 'it failed: the bank returned the money, even if the refund was recorded as made')
     .action((orderToken: string, refundId: string, { failed }: { failed?: true }) =>
       withRefunds(async (deps) => {
-        const refund =
-          (await findRefund(deps, orderToken, refundId)) ??
-          (failed && (await findMade(deps, orderToken, refundId))) ??
-          undefined;
+        const found = await findRefund(deps, orderToken, refundId);
+        const refund = found ?? (failed && (await findMade(deps, orderToken, refundId)));
         if (refund === undefined) throw new StartError(`No refund ${refundId} of this order is for a person to make.`);
         const { kind, paymentId, amount, orderId, merchantId, madeAs } = refund;
         const isRequested = kind === 'requested';
@@ -103,7 +98,7 @@ interface RefundByHand {
 }
 
 /** Yields the transfers that are owed, the pending refunds whose payment no attempt took, and those that failed. */
-async function* refundsByHand(deps: RefundDeps): AsyncGenerator<RefundByHand> {
+async function* refundsByHand(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
   const { gateway, store } = deps;
   for (const { creditId, createdAt, orderToken, amountHundredths, ...credit } of await openCredits(store).owed()) {
     const order = orderToken === null ? undefined : await gateway.resolve(orderToken);
@@ -135,7 +130,7 @@ async function* refundsByHand(deps: RefundDeps): AsyncGenerator<RefundByHand> {
  * Yields what the customer has not got back of refused payments whose refund failed at the provider. Finally rejects if
  * some could not be read.
  */
-async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
+async function* failedRefunds(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
   const problems = new Map<string, string>();
   const withKey = (await deps.store.listConnections()).filter(hasKey).map(({ connectionId }) => connectionId);
   for (const attempt of await deps.store.refused(comparedDays)) {
@@ -167,7 +162,7 @@ async function* failedRefunds(deps: RefundDeps): AsyncGenerator<RefundByHand> {
   if (lines.length > 0) throw new StartError(lines.join('\n'));
 }
 
-async function findRefund(deps: RefundDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {
+async function findRefund(deps: GatewayDeps, orderToken: string, refundId: string): Promise<RefundByHand | undefined> {
   for await (const refund of refundsByHand(deps))
     if (refund.orderToken === orderToken && refund.refundId === refundId) return refund;
   return undefined;
@@ -175,7 +170,7 @@ async function findRefund(deps: RefundDeps, orderToken: string, refundId: string
 
 /** Finds a refund that a person recorded as made. It is no longer listed. */
 async function findMade(
-  { gateway, store }: RefundDeps,
+  { gateway, store }: GatewayDeps,
   orderToken: string,
   refundId: string,
 ): Promise<Omit<RefundByHand, 'createdAt' | 'currency'> | undefined> {

@@ -13,7 +13,7 @@ import { createPauses } from '../attempts/pauses.ts';
 import { reportReversals } from '../attempts/report-reversals.ts';
 import { continueAttempts } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
-import { readReversals, type SeenReversals, withRefundId } from '../providers/provider.ts';
+import { readReversals, withRefundId } from '../providers/provider.ts';
 import type { Attempt } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 
@@ -35,14 +35,13 @@ const lookEveryMs = 60_000;
 export function createRefunds(deps: RefundDeps) {
   const { store, gateway, logger } = deps;
   const { paused, fail, succeed, keep } = createPauses(pausesMs);
-  const report = (attempt: Attempt, seen: SeenReversals) => reportReversals(deps, attempt, seen);
 
   /** Makes a refund unless the provider has it, and reports the result. */
   const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
     const { provider, account } = await providerOf(deps, attempt);
     const seen = await readReversals({ provider, account }, attempt);
     if (seen.refunds.some((refund) => refund.refundId === refundId)) {
-      await report(attempt, seen);
+      await reportReversals(deps, attempt, seen);
       return;
     }
     const input = { refundId, amount: amountOfNumber(amount), currency };
@@ -54,7 +53,7 @@ export function createRefunds(deps: RefundDeps) {
       ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refund, input))
       : { refused: 'amount_too_precise' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
-    await report(attempt, {
+    await reportReversals(deps, attempt, {
       refunds: [made.value ? { ...withRefundId(made.value, attempt), refundId } : failed],
       disputes: [],
     });

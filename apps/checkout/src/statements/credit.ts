@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type AmountHundredths, parseAmount } from '@order-gateway/domain/money';
-import { timePattern } from '@order-gateway/domain/requests';
+import { parseTime } from '@order-gateway/domain/requests';
 import { creditorReferencesIn } from '../providers/transfer/creditor-reference.ts';
 import { compact } from '../providers/transfer/mod97.ts';
 import type { BookingProblem, Credit } from './statement.ts';
@@ -77,16 +77,11 @@ export function amountOf(text: string): AmountHundredths | undefined {
 /** Returns the date of a date or a time, whose offset is the bank's. PostgreSQL cannot parse the year 0000. */
 export function dateOf(text: string): string | undefined {
   const [date] = /^[12]\d{3}-\d{2}-\d{2}(?=$|[TZ+-])/.exec(text) ?? [];
-  return date !== undefined && isoDateOf(date) === date ? date : undefined;
+  return date !== undefined && parseTime(`${date}T00:00Z`) !== undefined ? date : undefined;
 }
-
-const isoDateOf = (date: string): string | undefined => {
-  const time = new Date(date);
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString().slice(0, 10);
-};
 
 /** Returns a time that has an offset. A time without one could be in any time zone, so the date counts instead. */
 function timeOf(text: string): Date | undefined {
-  const time = new Date(dateOf(text) !== undefined && timePattern.test(text) ? text : Number.NaN);
-  return Number.isNaN(time.getTime()) ? undefined : time;
+  const ms = dateOf(text) === undefined ? undefined : parseTime(text);
+  return ms === undefined ? undefined : new Date(ms);
 }

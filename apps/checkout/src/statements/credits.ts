@@ -45,24 +45,16 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
 
     /** Whether a payment that equals a credit was reported under another payment_id. */
     isDuplicate: async ({ account, paymentId, amountHundredths, payerDigest, reference, paidOn }: NewCredit) => {
-      const row = await first((db) =>
-        db
-          .select({ creditId: credits.creditId })
-          .from(credits)
-          .where(
-            and(
-              eq(credits.account, account),
-              eq(credits.amountHundredths, amountHundredths),
-              eq(credits.payerDigest, payerDigest),
-              eq(credits.reference, reference ?? ''),
-              sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
-              inArray(credits.state, ['WAITING', 'RECORDED', 'OWED', 'REFUNDED']),
-              ne(credits.paymentId, paymentId),
-            ),
-          )
-          .limit(1),
+      const isReportedEqual = and(
+        eq(credits.account, account),
+        eq(credits.amountHundredths, amountHundredths),
+        eq(credits.payerDigest, payerDigest),
+        eq(credits.reference, reference ?? ''),
+        sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
+        inArray(credits.state, ['WAITING', 'RECORDED', 'OWED', 'REFUNDED']),
+        ne(credits.paymentId, paymentId),
       );
-      return row !== undefined;
+      return (await first(select(isReportedEqual))) !== undefined;
     },
 
     /**

@@ -1,5 +1,6 @@
 import { arrayLiteral } from '@order-gateway/postgres/connections';
 import { and, asc, desc, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { Run } from './run.ts';
 import { auditLog, connections } from './schema.ts';
@@ -23,6 +24,13 @@ export function manageConnections({ run, first }: Run) {
   };
   const select = (condition: SQL | undefined) => (db: PostgresJsDatabase) =>
     db.select().from(connections).where(condition).orderBy(asc(connections.createdAt));
+  const update =
+    (connectionId: string, set: PgUpdateSetSource<typeof connections>, condition: SQL) => (db: PostgresJsDatabase) =>
+      db
+        .update(connections)
+        .set(set)
+        .where(and(eq(connections.connectionId, connectionId), condition))
+        .returning();
   return {
     /** Returns a merchant's connections on which attempts may start. */
     connectionsOf: (merchantId: string) =>
@@ -44,27 +52,12 @@ export function manageConnections({ run, first }: Run) {
       { connectionId, account }: Connection,
       { secrets, settings }: Pick<Connection, 'secrets' | 'settings'>,
       actor: string,
-    ) =>
-      recorded(
-        (db) =>
-          db
-            .update(connections)
-            .set({ secrets, settings })
-            .where(and(eq(connections.connectionId, connectionId), eq(connections.account, account)))
-            .returning(),
-        'replace_key',
-        actor,
-      ),
+    ) => recorded(update(connectionId, { secrets, settings }, eq(connections.account, account)), 'replace_key', actor),
 
     /** Ends new attempts with a connection. Its secrets stay until `eraseKeys` finds that nothing needs them. */
     disconnect: (connectionId: string, actor: string) =>
       recorded(
-        (db) =>
-          db
-            .update(connections)
-            .set({ disconnectedAt: sql`now()` })
-            .where(and(eq(connections.connectionId, connectionId), isNull(connections.disconnectedAt)))
-            .returning(),
+        update(connectionId, { disconnectedAt: sql`now()` }, isNull(connections.disconnectedAt)),
         'disconnect',
         actor,
       ),

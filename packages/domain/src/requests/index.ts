@@ -1,4 +1,4 @@
 export { checkAnyText } from './check-field.ts';
 export * from './field-rules.ts';
-export { timePattern } from './iso-time.ts';
+export { parseTime, timePattern } from './iso-time.ts';
 export { pageLimit, parseCompleteList } from './list-parameters.ts';
