@@ -92,6 +92,11 @@ test('a payment whose refund failed is not refunded again, unless its dispute is
   });
 });
 
+test('a payment whose refund failed again after its dispute was won is for a person', async () => {
+  const seen = { refunds: [refundOf('FAILED'), refundOf('FAILED')], disputes: [disputeOf('WON')] };
+  expect(await reversed('OWED', seen)).toEqual({ step: { waitSeconds: 3_600 }, refunds: [] });
+});
+
 test('a payment of which a dispute returned a part and a refund the rest is no longer owed', async () => {
   const seen = { refunds: [refundOf('SUCCEEDED', 400n)], disputes: [disputeOf('LOST', 600n)] };
   expect(await reversed('OWED', seen)).toEqual({ step: { next: 'REFUNDED' }, refunds: [] });

@@ -187,18 +187,21 @@ export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
   disputes.some(({ status }) => status === 'OPEN' || status === 'LOST');
 
 /**
- * Refunds a payment that the gateway refused, unless the bank returns the money. If a dispute of only a part of it is
- * lost, a person has to refund the rest, because providers treat such payments differently. A person also has to return
- * a payment whose refund failed, because another one would fail too, unless the reason was a dispute that is won now.
+ * Whether a person has to return a payment, because a refund failed, and another one would fail too. The reason can be
+ * a dispute, and each one that is won permits another refund.
+ */
+export const isForPerson = ({ refunds, disputes }: SeenReversals<Pick<SeenRefund, 'status'>>) =>
+  refunds.filter(({ status }) => status === 'FAILED').length > disputes.filter(({ status }) => status === 'WON').length;
+
+/**
+ * Refunds a payment that the gateway refused, unless a person has to, or the bank returns the money. If a dispute of
+ * only a part of it is lost, a person has to refund the rest, because providers treat such payments differently.
  */
 async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
   const reversals = await act.report();
   const amount = owedOf(seen, reversals);
   if (amount <= 0n) return { next: 'REFUNDED' };
-  const { refunds, disputes } = reversals;
-  const hasFailed =
-    refunds.some(({ status }) => status === 'FAILED') && disputes.every(({ status }) => status !== 'WON');
-  if (hasFailed || isDisputed(reversals)) return { waitSeconds: hour };
+  if (isForPerson(reversals) || isDisputed(reversals)) return { waitSeconds: hour };
   await act.refund({ amount, currency: seen.currency });
   return { next: 'OWED' };
 }

@@ -7,7 +7,9 @@ import { addRefundCommands } from './refunds.ts';
 const failed = { providerRefundId: 're_1', status: 'FAILED', amount: 1_000n };
 
 /** Runs `payments refunds` for two merchants, of whom one has replaced the key. Returns what it prints. */
-async function listed(): Promise<{ readonly lines: readonly string[]; readonly error: unknown }> {
+async function listed(
+  ...disputes: readonly object[]
+): Promise<{ readonly lines: readonly string[]; readonly error: unknown }> {
   const attempt = { provider: 'listed', createdAt: new Date(0), paidHundredths: 1_000n, paidCurrency: 'EUR' };
   const deps = {
     store: {
@@ -26,7 +28,7 @@ async function listed(): Promise<{ readonly lines: readonly string[]; readonly e
         {
           async reversals(account: string) {
             if (account === 'con_1') throw new ProviderError('unanswered', 'api_key_expired');
-            return { refunds: [failed], disputes: [] };
+            return { refunds: [failed], disputes };
           },
         },
       ],
@@ -44,4 +46,8 @@ test('a key that no longer works hides only the refunds of its own merchant', as
   const { lines, error } = await listed();
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ refund_id: 'att_2', amount: '10.00 EUR' }]);
   expect(`${error}`).toContain('The refused payments of app_live_1 could not be read: unanswered: api_key_expired.');
+});
+
+test('a payment that the checkout refunds again, because its dispute was won, is not for a person', async () => {
+  expect((await listed({ status: 'WON' })).lines).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { providerOf } from '../attempts/advance.ts';
-import { isDisputed, owedOf, paymentOfAttempt } from '../attempts/life.ts';
+import { isDisputed, isForPerson, owedOf, paymentOfAttempt } from '../attempts/life.ts';
 import { comparedDays } from '../attempts/sweep.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { hasKey } from '../providers/accounts.ts';
@@ -141,8 +141,7 @@ async function* failedRefunds(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
     if (reversals === undefined) continue;
     const payment = paymentOfAttempt(attempt);
     const amount = owedOf(payment, reversals);
-    const hasFailed = reversals.refunds.some(({ status }) => status === 'FAILED');
-    if (isDisputed(reversals) || !hasFailed || amount <= 0n) continue;
+    if (isDisputed(reversals) || !isForPerson(reversals) || amount <= 0n) continue;
     const { attemptId, createdAt, paymentId, orderToken, orderId, merchantId } = attempt;
     yield {
       kind: 'payment',
