@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { lstat, rename } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -51,12 +51,15 @@ program
   .argument('<FILE>', fileHelp)
   .requiredOption('--before <TIME>', `orders created before: ${timeForm}`, parseTime('--before'))
   .option('--from <TIME>', 'orders created from this time on (default: all)', parseTime('--from'))
-  .action((file: string, { from, before }: { from?: Date; before: Date }) =>
-    withDatabase(async (url) => {
+  .action(async (file: string, { from, before }: { from?: Date; before: Date }) => {
+    // The export would replace it: as root, even the link /dev/stdout.
+    if ((await lstat(file).catch(() => undefined))?.isFile() === false)
+      throw new UsageError('FILE exists, and is not a regular file.');
+    await withDatabase(async (url) => {
       const pages = exportOrders(url, { fromMs: from?.getTime() ?? 0, beforeMs: before.getTime() });
       print(`Wrote ${await writeOrders(file, pages)} orders to ${file}`);
-    }),
-  );
+    });
+  });
 
 program
   .command('import')

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
@@ -239,6 +239,20 @@ test('as a process, export writes an empty file for a range without orders, and 
     stderr: expect.stringMatching(/^Database: .+\n$/),
   });
   expect(await readFile(file, 'utf8')).toBe('');
+});
+
+test('export replaces neither a folder nor a link, such as /dev/stdout', async () => {
+  const folder = await temporaryFolder();
+  const link = join(folder, 'stdout');
+  await symlink('/proc/self/fd/1', link);
+  for (const file of [link, folder]) {
+    expect(await orders('export', file, '--before', '2100-01-01T00:00:00Z')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'FILE exists, and is not a regular file.\n',
+    });
+  }
+  expect([await readdir(folder), await readlink(link)]).toEqual([['stdout'], '/proc/self/fd/1']);
 });
 
 test('errors that a user can correct are reported on one line', async () => {
