@@ -11,9 +11,10 @@ import type { Visit } from './visit.ts';
 async function startExport({ waits, sessions }: { waits: (number | undefined)[]; sessions: boolean[] }) {
   const steps: string[] = [];
   let pages = 0;
+  const ended = new AbortController();
   const visit = {
     query: new URLSearchParams(),
-    call: { beginStream: () => ({ signal: new AbortController().signal }) },
+    call: { beginStream: () => ({ signal: ended.signal }) },
     deps: {
       calls: {
         rateLimit() {
@@ -36,7 +37,7 @@ async function startExport({ waits, sessions }: { waits: (number | undefined)[];
   } as unknown as Visit;
   const response = await exportPages[0]?.respond(visit);
   if (response?.kind !== 'file') throw new Error('no file');
-  return { file: text(response.content), steps };
+  return { file: text(response.content), steps, end: () => ended.abort() };
 }
 
 test('an export reads no further page once the session has ended, and ends with an error', async () => {
@@ -50,4 +51,12 @@ test('each page of an export after the first waits for the rate limit, and then 
   expect(await file).toContain('service_order_id');
   const limited = ['rate limit', 'rate limit'];
   expect(steps).toEqual(['page', ...limited, 'rate limit', 'session', 'page', ...limited, 'session', 'page']);
+});
+
+// Fastify reads the content of a response to HEAD to its end, although it does not send it.
+test('an export reads no further page once its response has ended', async () => {
+  const { file, steps, end } = await startExport({ waits: [], sessions: [true, true] });
+  end();
+  await file;
+  expect(steps).toEqual(['page']);
 });

@@ -30,15 +30,16 @@ async function exportOrders(visit: Visit): Promise<Response> {
 
 /**
  * Yields the header line and the lines of all orders. Reads the next page of the list once the stream has taken the
- * previous one. Each page counts towards the merchant's rate limit and requires a valid session. If a page can't be
- * read, throws an error, which aborts the response. Otherwise, the file could be mistaken for a complete export.
+ * previous one, and no page once the response has ended: the response to HEAD ends before its content. Each page counts
+ * towards the merchant's rate limit and requires a valid session. If a page can't be read, throws an error, which
+ * aborts the response. Otherwise, the file could be mistaken for a complete export.
  */
 async function* linesFrom(visit: Visit, firstList: OrderList, signal: AbortSignal): AsyncGenerator<string> {
   const { deps, merchant, sessions, sessionDigest } = visit;
   yield byteOrderMark + lineWith(columns);
   for (let list = firstList; ; ) {
     yield list.orders.map(lineOf).join('');
-    if (list.next_cursor === undefined) return;
+    if (list.next_cursor === undefined || signal.aborted) return;
     for (;;) {
       const waitMs = deps.calls.rateLimit(merchant);
       if (waitMs === undefined) break;
