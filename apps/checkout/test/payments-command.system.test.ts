@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { startPgBouncer } from '@order-gateway/postgres/testing/pgbouncer';
 import { createEncryption } from '@order-gateway/runtime/encryption';
@@ -104,6 +107,17 @@ test('a bank account has no webhooks and no key, and only a live merchant has on
   expect(tested).toContain('are valid. No connection to it could be tested.');
   const testMerchant = `app_test_${'a'.repeat(24)}`;
   await expect(run(['connect', testMerchant, 'transfer'], account)).rejects.toThrow('This account is for live orders');
+});
+
+test('payments runs as a user that the user database does not contain, as is common in containers', async () => {
+  const preload = `
+    import { syncBuiltinESMExports } from 'node:module';
+    import os from 'node:os';
+    os.userInfo = () => { throw new Error('ENOENT'); };
+    syncBuiltinESMExports();`;
+  const program = join(import.meta.dirname, '../src/cli/payments.ts');
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, program, '--help'];
+  expect((await promisify(execFile)(process.execPath, args)).stdout).toMatch(/^Usage: payments /);
 });
 
 test('payments erase needs no gateway', async () => {

@@ -5,6 +5,7 @@ import type {
   ManagementOutcome,
   MerchantManagement,
 } from '@order-gateway/domain/management';
+import { systemActor } from '@order-gateway/runtime/process';
 import { and, eq, isNull, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { clientSecretsOn } from './accounts/account-admin.ts';
@@ -16,7 +17,7 @@ import {
   type Run,
   runOn,
 } from './accounts/admin-connection.ts';
-import { type Actor, systemActor } from './accounts/audit-log.ts';
+import type { Actor } from './accounts/audit-log.ts';
 import { brandsOn } from './accounts/brands.ts';
 import { consoleActor } from './accounts/console-sessions.ts';
 import { createBatchQueue } from './batches/batch-queue.ts';

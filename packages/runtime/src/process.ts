@@ -1,3 +1,5 @@
+import { hostname, userInfo } from 'node:os';
+
 /** An error that the user of the program can correct. The message has one line for each problem. */
 export class StartError extends Error {
   override name = 'StartError';
@@ -14,6 +16,20 @@ export const usageExitCode = 2;
 /** Returns the message of an error, for use in the message of a {@link StartError}; `unknown` if it is not an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown';
+}
+
+/** The user and host of the operating system, such as `alice@ops-1`: the default actor in the audit log. */
+export function systemActor(): string {
+  return `${userName()}@${hostname()}`;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // The id has no entry in the user database, which is common in containers.
+    return `uid ${process.getuid?.()}`;
+  }
 }
 
 /** The maximum duration of a graceful stop, in addition to its delay. After that, the process ends anyway. */

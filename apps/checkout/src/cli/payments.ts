@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { hostname, userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { openDatabase } from '@order-gateway/postgres/open-database';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { print } from '@order-gateway/runtime/output';
-import { messageOf, run, StartError } from '@order-gateway/runtime/process';
+import { messageOf, run, StartError, systemActor } from '@order-gateway/runtime/process';
 import { findSecretsKeys } from '@order-gateway/runtime/secrets-keys';
 import { type Config, findCredentials, readConfig } from '../config.ts';
 import { openGateway, unreachable } from '../gateway/gateway.ts';
@@ -64,7 +63,7 @@ const readSecrets: ReadSecrets = async (names, file) => {
 
 const linesOf = (content: string) => content.split('\n').map((line) => line.trim());
 
-const actor = `${userInfo().username}@${hostname()}`;
+const actor = systemActor();
 
 /** `payments`. */
 export const program = paymentsCommands(withConfig, { print, readSecrets, actor });

@@ -12,12 +12,13 @@ import {
   hashSecret,
   liveSecretsMax,
 } from '@order-gateway/domain/accounts';
+import { systemActor } from '@order-gateway/runtime/process';
 import { and, asc, eq, getTableColumns, gt, type SQL, sql } from 'drizzle-orm';
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core';
 import { accounts, clientSecrets, consoleLinks, consoleSessions, isLiveSecret } from '../schema.ts';
 import { isEnabledMerchant } from './account-directory.ts';
 import { type AdminOptions, openOperatorClient, type Run } from './admin-connection.ts';
-import { type Action, type Actor, listActions, runRecorded, systemActor } from './audit-log.ts';
+import { type Action, type Actor, listActions, runRecorded } from './audit-log.ts';
 import { recordConsoleLink } from './console-sessions.ts';
 
 /**

@@ -1,4 +1,3 @@
-import { hostname, userInfo } from 'node:os';
 import { and, asc, desc, eq, gt, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { auditLog } from '../schema.ts';
@@ -11,20 +10,6 @@ export interface Action {
   readonly clientId?: string | SQL | undefined;
   /** The values that were set, but never a secret or a customer's data. */
   readonly details?: Readonly<Record<string, string | number | null>>;
-}
-
-/** The user and host of the operating system, such as `alice@ops-1`: the default actor. */
-export function systemActor(): string {
-  return `${userName()}@${hostname()}`;
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    // The id has no entry in the user database, which is common in containers.
-    return `uid ${process.getuid?.()}`;
-  }
 }
 
 /**

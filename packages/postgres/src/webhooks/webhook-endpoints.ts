@@ -9,6 +9,7 @@ import {
   type WebhookEndpoint,
   type WebhookStore,
 } from '@order-gateway/domain/webhooks';
+import { systemActor } from '@order-gateway/runtime/process';
 import {
   and,
   asc,
@@ -25,7 +26,7 @@ import {
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import { findAccount } from '../accounts/account-directory.ts';
 import { type AdminOptions, openOperatorClient, type Run } from '../accounts/admin-connection.ts';
-import { type Action, type Actor, type AlsoRecorded, runRecorded, systemActor } from '../accounts/audit-log.ts';
+import { type Action, type Actor, type AlsoRecorded, runRecorded } from '../accounts/audit-log.ts';
 import { arrayLiteral } from '../connections/client.ts';
 import { accounts, events, livePreviousSecret, webhookDeliveries, webhookEndpoints } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';

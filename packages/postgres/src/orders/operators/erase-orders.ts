@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import { erasedValues, erasureDigest, isManual, type Order, personalFieldNames } from '@order-gateway/domain/orders';
+import { systemActor } from '@order-gateway/runtime/process';
 import { and, asc, eq, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import type { AnyPgColumn } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { AdminOptions } from '../../accounts/admin-connection.ts';
-import { type RecordedAction, runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { type RecordedAction, runRecorded } from '../../accounts/audit-log.ts';
 import {
   arrayLiteral,
   type Connection,

@@ -1,7 +1,8 @@
 import { decideFailure } from '@order-gateway/domain/orders';
+import { systemActor } from '@order-gateway/runtime/process';
 import { eq, sql } from 'drizzle-orm';
 import type { AdminOptions } from '../../accounts/admin-connection.ts';
-import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { runRecorded } from '../../accounts/audit-log.ts';
 import { withConnection } from '../../connections/client.ts';
 import { accounts, orders } from '../../schema.ts';
 import { reversalValues } from '../change/order-changes.ts';

@@ -1,7 +1,8 @@
 import { transitions } from '@order-gateway/domain/orders';
+import { systemActor } from '@order-gateway/runtime/process';
 import { and, eq, sql } from 'drizzle-orm';
 import type { AdminOptions } from '../../accounts/admin-connection.ts';
-import { runRecorded, systemActor } from '../../accounts/audit-log.ts';
+import { runRecorded } from '../../accounts/audit-log.ts';
 import { withConnection } from '../../connections/client.ts';
 import { accounts, endedNow, isLeaseLive, orders } from '../../schema.ts';
 
