@@ -289,7 +289,7 @@ async function transferred(orderId: string) {
       attemptId: '',
       paymentId,
       paidAt: new Date(),
-      amountHundredths: 1_000n,
+      amount: 1_000n,
       currency: 'EUR',
     });
   await transfer(`${orderId}-1`);

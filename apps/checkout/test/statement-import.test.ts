@@ -109,7 +109,7 @@ test('a transfer with the exact reference and amount is recorded once, with its 
   const entry = payBy(reference, { reference: 'B1' });
   expect(await importEntries([entry])).toEqual(['RECORDED']);
   expect(recorded).toMatchObject([
-    { paymentId: `${account}/B1/1`, paidOn: '2027-01-31', paidAt: null, amountHundredths: 1000n, currency: 'EUR' },
+    { paymentId: `${account}/B1/1`, paidOn: '2027-01-31', paidAt: null, amount: 1000n, currency: 'EUR' },
   ]);
   expect(await importEntries([entry])).toEqual(['KNOWN']);
   expect(recorded).toHaveLength(1);

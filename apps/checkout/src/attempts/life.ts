@@ -8,7 +8,7 @@ import {
   type SeenReversals,
   type Session,
 } from '../providers/provider.ts';
-import { type Attempt, type AttemptState, refundedByHand } from '../store/schema.ts';
+import { type Attempt, type AttemptState, paymentOfAttempt, refundedByHand } from '../store/schema.ts';
 import type { AttemptChange } from '../store/store.ts';
 
 /** How an attempt continues: in another state, or in the same one after a number of seconds; `null` for never. */
@@ -175,12 +175,6 @@ export function owedOf(
   ];
   return returned.reduce((rest, part) => rest - part, amount) as AmountHundredths;
 }
-
-/** Returns the payment of an attempt, as it was reported to the gateway. */
-export const paymentOfAttempt = ({ paidHundredths, paidCurrency }: Attempt) => ({
-  amount: paidHundredths ?? 0n,
-  currency: paidCurrency ?? '',
-});
 
 /** Whether a dispute has taken money of a payment from the merchant. */
 export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>

@@ -4,12 +4,13 @@ import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { providerOf } from '../attempts/advance.ts';
-import { isDisputed, isForPerson, owedOf, paymentOfAttempt } from '../attempts/life.ts';
+import { isDisputed, isForPerson, owedOf } from '../attempts/life.ts';
 import { comparedDays } from '../attempts/sweep.ts';
 import { amountOfNumber } from '../gateway/gateway.ts';
 import { hasKey } from '../providers/accounts.ts';
 import { readReversals } from '../providers/provider.ts';
 import { openCredits } from '../statements/credits.ts';
+import { paymentOfAttempt } from '../store/schema.ts';
 import { type GatewayDeps, jsonHelp, type Output, type With } from './commands.ts';
 
 /** Adds the commands for refunds that a person makes, such as those of transfers, to `payments`. */

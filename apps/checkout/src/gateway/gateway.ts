@@ -12,6 +12,7 @@ import { ErrorInfoSchema } from '@order-gateway/contract/google/rpc/error_detail
 import type { Credentials } from '@order-gateway/domain/accounts';
 import { type AmountHundredths, digitsOfDouble, formatAmount, parseAmount } from '@order-gateway/domain/money';
 import { StartError } from '@order-gateway/runtime/process';
+import { paymentOfAttempt } from '../store/schema.ts';
 import type { Attempt } from '../store/store.ts';
 
 export type { CheckoutOrder, PendingRefund } from '@order-gateway/contract/gateway/v1/checkout_service_pb';
@@ -49,9 +50,9 @@ export const paymentRefusals: readonly string[] = [
 ];
 
 /** A payment, with the time or the date on which the customer paid. */
-export interface Payment extends Pick<Attempt, 'orderToken' | 'attemptId' | 'amountHundredths' | 'currency'> {
+export interface Payment extends Pick<Attempt, 'orderToken' | 'attemptId' | 'paidAt' | 'currency'> {
   readonly paymentId: string;
-  readonly paidAt: Date | null;
+  readonly amount: bigint;
   readonly paidOn?: string;
 }
 
@@ -69,12 +70,12 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
   const defaultTimeoutMs = callTimeoutMs * patience;
   const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs });
   const client = createClient(CheckoutService, transport);
-  const record = ({ paidAt, paidOn, amountHundredths, currency, ...payment }: Payment, refusals: readonly string[]) =>
+  const record = ({ paidAt, paidOn, amount, currency, ...payment }: Payment, refusals: readonly string[]) =>
     answered(
       client.recordPayment({
         ...payment,
         ...(paidAt ? { paidAt: paidAt.toISOString() } : { paidOn: paidOn ?? '' }),
-        orderAmount: Number(formatAmount(amountHundredths as AmountHundredths)),
+        orderAmount: Number(formatAmount(amount as AmountHundredths)),
         orderCurrency: currency,
       }),
       refusals,
@@ -97,18 +98,11 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
       answered(client.endPayment({ orderToken, attemptId }), ['not_found']),
 
     /** Records the payment of an attempt, with the details that the provider reported. */
-    record: ({ orderToken, attemptId, paymentId, paidAt, paidHundredths, paidCurrency }: Attempt): Promise<Answer> =>
-      record(
-        {
-          orderToken,
-          attemptId,
-          paymentId: paymentId ?? '',
-          paidAt,
-          amountHundredths: paidHundredths ?? 0n,
-          currency: paidCurrency ?? '',
-        },
-        paymentRefusals,
-      ),
+    record(attempt: Attempt): Promise<Answer> {
+      const { orderToken, attemptId, paymentId, paidAt } = attempt;
+      const payment = { orderToken, attemptId, paymentId: paymentId ?? '', paidAt, ...paymentOfAttempt(attempt) };
+      return record(payment, paymentRefusals);
+    },
 
     /** Yields the pending refunds of this checkout's payments, oldest first. Finally rejects if any may be missing. */
     async *pendingRefunds(): AsyncGenerator<PendingRefund> {

@@ -173,7 +173,7 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     const attempt = { orderToken, attemptId: `transfer_${creditId}` };
     const claim = await gateway.start(attempt, claimSeconds);
     if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
-    const payment = { ...attempt, paymentId, paidOn, amountHundredths, currency };
+    const payment = { ...attempt, paymentId, paidOn, amount: amountHundredths, currency };
     let answer = await gateway.recordTransfer({ ...payment, paidAt });
     // A bank can write a time at which the payment can't have been made, such as midnight before the order existed.
     if (answer.refused === 'invalid_request' && paidAt !== null)

@@ -137,6 +137,12 @@ export const attempts = checkout.table(
 /** An attempt to pay an order. */
 export type Attempt = typeof attempts.$inferSelect;
 
+/** Returns the payment of an attempt, as it is reported to the gateway. */
+export const paymentOfAttempt = ({ paidHundredths, paidCurrency }: Attempt) => ({
+  amount: paidHundredths ?? 0n,
+  currency: paidCurrency ?? '',
+});
+
 /** The calls that change something at a provider, each stored before it is sent. */
 export const calls = checkout.table(
   'calls',

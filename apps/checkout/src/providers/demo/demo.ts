@@ -10,7 +10,6 @@ interface OpenRequest {
   readonly endsAt: string;
   readonly amountHundredths: string;
   readonly currency: string;
-  readonly sessionUrl: string;
 }
 
 type DemoState = Parameters<Store['changeDemoPayment']>[1];
@@ -40,7 +39,6 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
     if (changed !== undefined || (await store.findDemoPayment(sessionId))?.state === to) return;
     throw new ProviderError('refused', `not_${from}`);
   };
-  const sessionIdOf = ({ attemptId: sessionId }: { readonly attemptId: string }) => ({ sessionId });
   return {
     name: 'demo',
     methods: [{ name: 'demo', decimals: minorUnitOf, range: () => [1n, amountMax] }],
@@ -50,10 +48,9 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
         endsAt: sessionEndsAt.toISOString(),
         amountHundredths: `${amountHundredths}`,
         currency,
-        sessionUrl: `${baseUrl()}/demo/${attemptId}`,
       }),
       async send(_account, request) {
-        const { sessionId, sessionUrl, endsAt, amountHundredths, currency } = request as OpenRequest;
+        const { sessionId, endsAt, amountHundredths, currency } = request as OpenRequest;
         const sessionEndsAt = new Date(endsAt);
         await store.openDemoPayment({
           sessionId,
@@ -61,11 +58,11 @@ export function createDemoProvider(store: Store, baseUrl: () => string): Provide
           currency,
           amountHundredths: BigInt(amountHundredths),
         });
-        return { sessionId, sessionUrl, sessionEndsAt };
+        return { sessionId, sessionUrl: `${baseUrl()}/demo/${sessionId}`, sessionEndsAt };
       },
     },
     capture: {
-      request: sessionIdOf,
+      request: ({ attemptId: sessionId }) => ({ sessionId }),
       send: (_account, request) => change((request as OpenRequest).sessionId, 'authorised', 'captured'),
     },
     close: {
