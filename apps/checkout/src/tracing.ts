@@ -22,11 +22,7 @@ export function traceRequests(app: FastifyInstance): void {
  * Runs work in a span: in the trace of the request for which it is done, or in a separate one if it is done in the
  * background.
  */
-export function traced<Result>(
-  name: string,
-  options: SpanOptions,
-  work: (span: Span) => Promise<Result>,
-): Promise<Result> {
+export function traced<Result>(name: string, options: SpanOptions, work: (span: Span) => Promise<Result>) {
   return tracer.startActiveSpan(name, options, async (span) => {
     try {
       return await work(span);

@@ -1,4 +1,4 @@
-import type { Connection, DueKind, Store } from '../store/store.ts';
+import type { DueKind, Store } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
 import { createListReader } from './lists.ts';
@@ -25,20 +25,6 @@ export const comparedDays = 180;
  */
 export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
   const { store, gateway, advance, logger, metrics } = deps;
-  const compare = async (connection: Pick<Connection, 'connectionId' | 'provider'>, signal: AbortSignal) => {
-    const since = new Date(Date.now() - comparedDays * 86_400_000);
-    for await (const { attemptId, ...found } of comparePayments(deps, connection, since, signal)) {
-      logger.error(
-        { attempt_id: attemptId, payment_id: found.paymentId, difference: found.difference },
-        'a payment differs',
-      );
-      metrics.countDifference();
-      if (found.difference === 'not_recorded') await advance(attemptId);
-      const attempt = found.difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
-      // A gateway that was restored from a backup may have lost the payment.
-      if (attempt !== undefined) await gateway.record(attempt);
-    }
-  };
   return {
     /** Continues due attempts, as many at once as one run may. */
     continueDue: () => continueAttempts(deps, 'payments'),
@@ -50,7 +36,15 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
     async compareNext(signal: AbortSignal): Promise<void> {
       const connection = await store.takeComparison(comparedDays);
       if (connection === undefined) return;
-      await compare(connection, signal);
+      const since = new Date(Date.now() - comparedDays * 86_400_000);
+      for await (const { attemptId, paymentId, difference } of comparePayments(deps, connection, since, signal)) {
+        logger.error({ attempt_id: attemptId, payment_id: paymentId, difference }, 'a payment differs');
+        metrics.countDifference();
+        if (difference === 'not_recorded') await advance(attemptId);
+        const attempt = difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
+        // A gateway that was restored from a backup may have lost the payment.
+        if (attempt !== undefined) await gateway.record(attempt);
+      }
       if (!signal.aborted) await store.endComparison(connection.connectionId);
     },
   };

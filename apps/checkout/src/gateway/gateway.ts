@@ -88,10 +88,8 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
     },
 
     /** Claims the order of an attempt, or extends the claim, until a number of seconds from now. */
-    start: (
-      { orderToken, attemptId }: Pick<Attempt, 'orderToken' | 'attemptId'>,
-      leaseSeconds: number,
-    ): Promise<Answer> => answered(client.startPayment({ orderToken, attemptId, leaseSeconds }), startRefusals),
+    start: ({ orderToken, attemptId }: Pick<Attempt, 'orderToken' | 'attemptId'>, leaseSeconds: number) =>
+      answered(client.startPayment({ orderToken, attemptId, leaseSeconds }), startRefusals),
 
     /** Ends the claim of an attempt. An order that is gone has no claims. */
     end: ({ orderToken, attemptId }: Attempt): Promise<Answer> =>
@@ -194,10 +192,7 @@ async function answered(
 }
 
 /** Runs a call of which these error codes are an outcome. */
-async function unlessGatewayRefuses<Value>(
-  call: Promise<Value>,
-  refusals: readonly string[],
-): Promise<{ readonly value?: Value; readonly refused?: string }> {
+async function unlessGatewayRefuses<Value>(call: Promise<Value>, refusals: readonly string[]) {
   try {
     return { value: await call };
   } catch (error) {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Html, withValue } from '@order-gateway/pages/html-page';
 import { localTime, type PageLocale } from '@order-gateway/pages/localization';
 import { backLink, languageField, payTitle } from '@order-gateway/pages/merchant-page';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
@@ -52,7 +52,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     if (order === undefined) return sendMessage(reply, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
     const unfinished = await store.unfinished(request.params.orderToken);
-    if (unfinished === undefined || !isBeingPaid(unfinished)) return sendChoice(deps, request, reply, order);
+    if (unfinished === undefined || !isBeingPaid(unfinished)) return sendChoice(deps, reply, order);
     return reply.redirect(inLanguage(`/back/${unfinished.attemptId}`, languageFor(request).chosen), 303);
   });
 
@@ -134,15 +134,10 @@ function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonl
   return search.size === 0 ? path : `${path}?${search}`;
 }
 
-async function sendChoice(
-  deps: PageDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  order: CheckoutOrder,
-): Promise<FastifyReply> {
-  const { orderToken } = request.params as { orderToken: string };
+async function sendChoice(deps: PageDeps, reply: FastifyReply, order: CheckoutOrder): Promise<FastifyReply> {
+  const { orderToken } = reply.request.params as { orderToken: string };
   const [offers, newest] = await Promise.all([offersFor(deps, orderToken, order), deps.store.newest(orderToken)]);
-  const { locale, chosen } = languageFor(request, newest?.locale ?? order.customerLocale);
+  const { locale, chosen } = languageFor(reply.request, newest?.locale ?? order.customerLocale);
   const texts = textsOf(locale);
   const isOpen = newest?.state === 'OPEN';
   const wasDeclined = newest?.state === 'ENDED' && newest.reason === 'declined';

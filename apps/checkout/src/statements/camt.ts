@@ -236,10 +236,7 @@ function creditsOf({ account, entry, transactions, creditOf }: Entry): Credit[] 
 }
 
 /** Whether the transactions are all credits of the entry's currency that add up to its amount. */
-function addUp(
-  transactions: readonly Fields[],
-  total: { readonly amount: string; readonly currency: string },
-): boolean {
+function addUp(transactions: readonly Fields[], total: ReturnType<Fields['amount']>): boolean {
   let sum = 0n;
   for (const fields of transactions) {
     const { amount, currency } = fields.amount('Amt', 'AmtDtls/TxAmt/Amt');
