@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { lstat, rename } from 'node:fs/promises';
+import { lstat, rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -224,7 +224,13 @@ async function writeOrders(file: string, pages: AsyncIterable<readonly string[]>
   };
   const draft = `${file}.part`;
   const output = createWriteStream(draft, { mode: 0o600, flush: true });
-  await pipeline([Readable.from(text()), ...(file.endsWith('.gz') ? [createGzip()] : []), output]);
+  try {
+    await pipeline([Readable.from(text()), ...(file.endsWith('.gz') ? [createGzip()] : []), output]);
+  } catch (error) {
+    // It has customer data, and may fill the disk.
+    await rm(draft, { force: true });
+    throw error;
+  }
   await rename(draft, file);
   return count;
 }

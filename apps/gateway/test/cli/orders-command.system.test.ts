@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { validOrderInput } from '@order-gateway/domain/testing/sample-orders';
 import { runQuery } from '@order-gateway/postgres/testing/run-query';
@@ -239,6 +241,20 @@ test('as a process, export writes an empty file for a range without orders, and 
     stderr: expect.stringMatching(/^Database: .+\n$/),
   });
   expect(await readFile(file, 'utf8')).toBe('');
+});
+
+test('an export that a full disk ends leaves no part of the orders behind', async () => {
+  for (const order_id of ['one', 'two', 'three']) await createOrder(gateway, order_id);
+  const folder = await temporaryFolder();
+  const program = join(import.meta.dirname, '../../src/cli/orders.ts');
+  // As a process, because only a process has a limit: no file may grow beyond one of the shell's blocks.
+  const limited = ['-c', 'ulimit -f 1; exec "$@"', 'sh', process.execPath, program];
+  const args = ['export', join(folder, 'orders.ndjson'), '--before', '2100-01-01T00:00:00Z'];
+  const { PATH } = process.env;
+  const env = { PATH, DATABASE_URL: gateway.databaseUrl, NODE_DISABLE_COMPILE_CACHE: '1' };
+  const failure = await promisify(execFile)('sh', [...limited, ...args], { env }).catch((error) => error);
+  expect([failure.code, failure.stderr]).toEqual([1, expect.stringContaining('The command failed: EFBIG')]);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('export replaces neither a folder nor a link, such as /dev/stdout', async () => {
