@@ -69,6 +69,38 @@ test('payments check says if there is no account whose payments it could compare
   expect(lines).toEqual(['No account is connected whose payments could be compared.']);
 });
 
+test('a key that no longer works hides only the payments of its own account', async () => {
+  const connected = { provider: 'listed', secrets: new Uint8Array(1) };
+  const deps = {
+    ...depsOf({
+      async *history({ connectionId }) {
+        if (connectionId === 'con_revoked') throw new ProviderError('unanswered', 'api_key_expired');
+        yield { attemptId: 'att_unknown', seen: captured };
+      },
+    }),
+    store: {
+      ...store,
+      listConnections: async () => [
+        { ...connected, connectionId: 'con_revoked', merchantId: 'app_live_1' },
+        { ...connected, connectionId: 'con_working', merchantId: 'app_live_2' },
+      ],
+    },
+    accountOf: async (connectionId: string) => ({ connectionId }),
+  } as unknown as AdvanceDeps;
+  const lines: string[] = [];
+  const program = new Command();
+  addCheckCommand(
+    program,
+    (work) => work(deps),
+    (line) => void lines.push(line),
+  );
+  const checked = program.parseAsync(['check', '--json'], { from: 'user' });
+  await expect(checked).rejects.toThrow(
+    'The payments of app_live_1 could not be compared: unanswered: api_key_expired.\n1 payments differ.',
+  );
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ difference: 'unknown_attempt' }]);
+});
+
 test('a payment that is made while the list of the provider is read is not missing', async () => {
   let attemptId = '';
   const provider = {

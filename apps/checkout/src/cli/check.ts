@@ -3,6 +3,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { comparePayments } from '../attempts/compare.ts';
 import { hasKey } from '../providers/accounts.ts';
+import { ProviderError } from '../providers/provider.ts';
 import { type GatewayDeps, jsonHelp, parseClientId, type With } from './commands.ts';
 
 const differencesHelp = `
@@ -27,18 +28,26 @@ export function addCheckCommand(program: Command, withCheck: With<GatewayDeps>, 
         const since = new Date(Date.now() - days * 86_400_000);
         const { printRow, end } = startList({ DIFFERENCE: 19, PAYMENT: 30, ATTEMPT: 26, ORDER: 0 }, json, print);
         let count = 0;
+        const problems: string[] = [];
         const connections = (await deps.store.listConnections(merchantId)).filter(
           (connection) => hasKey(connection) && deps.providers.has(connection.provider),
         );
         for (const connection of connections)
-          for await (const found of comparePayments(deps, connection, since)) {
-            const { difference, paymentId = '', attemptId, orderId = '' } = found;
-            count += 1;
-            printRow(found, difference, paymentId, attemptId, orderId);
+          try {
+            for await (const found of comparePayments(deps, connection, since)) {
+              const { difference, paymentId = '', attemptId, orderId = '' } = found;
+              count += 1;
+              printRow(found, difference, paymentId, attemptId, orderId);
+            }
+          } catch (error) {
+            // A merchant may have revoked the key.
+            if (!(error instanceof ProviderError)) throw error;
+            problems.push(`The payments of ${connection.merchantId} could not be compared: ${error.message}.`);
           }
-        const isEmpty = connections.length === 0;
-        end(isEmpty ? 'No account is connected whose payments could be compared.' : 'All payments agree.');
-        if (count > 0) throw new StartError(`${count} payments differ.`);
+        const isCompared = connections.length > problems.length;
+        end(isCompared ? 'All compared payments agree.' : 'No account is connected whose payments could be compared.');
+        if (count > 0) problems.push(`${count} payments differ.`);
+        if (problems.length > 0) throw new StartError(problems.join('\n'));
       }),
     );
 }
