@@ -89,30 +89,52 @@ describe.each([
     const order = await createOrder(store, { ...sampleOrder(merchantId), createdAtMs });
     const payment = {
       checkoutId: merchantId,
-      paymentId: 'p-1',
+      paymentId: 'p-21',
       paidAtMs: createdAtMs,
       amount: order.fields.order_amount,
     };
     const refused = { ...payment, currency: 'JPY', code: 'payment_mismatch' as const };
-    await store.refusePayment({ order, payment: { ...refused, paidOn: '2024-01-02' } }, enoughMs);
-    const before = await store.findForPayment(order.orderToken, payment, enoughMs);
+    // The order itself has only the latest 20.
+    for (let number = 1; number <= 21; number += 1) {
+      const refusal = { order, payment: { ...refused, paymentId: `p-${number}`, paidOn: '2024-01-02' } };
+      expect(await store.refusePayment(refusal, enoughMs)).toEqual({ kind: 'changed' });
+    }
+    const find = async () => ({
+      ...(await store.findForPayment(order.orderToken, payment, enoughMs)),
+      nowMs: undefined,
+    });
+    const before = await find();
     expect(before).toMatchObject({
       isKnown: true,
       storedPaidOn: '2024-01-02',
       refused,
-      order: { refusedPayments: [refused] },
+      order: { refusedPayments: Array.from({ length: 20 }, (_, index) => ({ paymentId: `p-${index + 2}` })) },
     });
-    const listed = () => database.sql`select refused_payments::text from refused_payments`;
+    const listed = async () => [
+      await database.sql`select refused_payments::text from refused_payments order by refused_at`,
+      await database.sql`select payments::text from payments where merchant_id = ${merchantId} order by 1`,
+    ];
     const rows = await listed();
+    expect(rows.map(({ length }) => length)).toEqual([21, 21]);
 
     const lines = await exported(createdAtMs, createdAtMs + 1);
-    for (const table of ['orders', 'payments', 'refused_payments'])
-      await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;
+    const deleteAll = async () => {
+      for (const table of ['orders', 'payments', 'refused_payments'])
+        await database.sql`delete from ${database.sql(table)} where merchant_id = ${merchantId}`;
+    };
+    await deleteAll();
     for (const restored of [1, 0])
       expect(await importOrders(database.url, linesOf(lines))).toEqual({ restored, existing: 1 - restored });
     expect(await listed()).toEqual(rows);
-    const after = await store.findForPayment(order.orderToken, payment, enoughMs);
-    expect(after).toEqual({ ...before, nowMs: expect.any(Number) });
+    expect(await find()).toEqual(before);
+
+    // Earlier versions exported only the refused payments that the order has.
+    const earlier = lines.map((line) => JSON.stringify({ ...JSON.parse(line), refused: undefined }));
+    await deleteAll();
+    expect(await importOrders(database.url, linesOf(earlier))).toEqual({ restored: 1, existing: 0 });
+    const latest = rows.map((all) => all.slice(-20).map(() => expect.anything()));
+    expect(await listed()).toEqual(latest);
+    expect(await find()).toEqual(before);
   });
 
   test('the refunds and disputes of a restored order are known, and are owed or pending as before', async () => {

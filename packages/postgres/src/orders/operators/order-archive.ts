@@ -73,9 +73,13 @@ async function* exportPart(
     { url, applicationName, pageMax: pageOrders },
     async (db, after) => {
       const rows = await db.execute<{ id: string; merchant: string; line: string; keys: PaymentKey[] }>(sql`
-        select service_order_id as id, merchant_id as merchant, (to_jsonb(${orders}) || ${refundedIf(condition)})::text as line,
-          jsonb_build_array(jsonb_build_object('checkout_id', checkout_id, 'payment_id', payment_id)) || coalesce(refused_payments, '[]') as keys
-        from ${orders}
+        select service_order_id as id, merchant_id as merchant, (to_jsonb(${orders}) || jsonb_build_object('refused', refused))::text as line,
+          jsonb_build_array(jsonb_build_object('checkout_id', checkout_id, 'payment_id', payment_id)) || refused as keys
+        from ${orders} cross join lateral (
+          select coalesce(jsonb_agg(payment), '[]') as refused from ${refusedPayments} as payment
+          where ${orders.refusedPayments} is not null and ${condition}
+            and (payment.merchant_id, payment.order_id) = (${orders.merchantId}, ${orders.order_id})
+        ) as all_refused
         where (service_order_id, merchant_id) > (${after?.id ?? '0'}::bigint, ${after?.merchant ?? '0'}::bigint)
           and created_at >= ${from}::timestamptz and created_at < ${before}::timestamptz and ${condition}
         order by service_order_id, merchant_id limit ${pageOrders}`);
@@ -112,15 +116,6 @@ async function findDetails(db: PostgresJsDatabase, keys: readonly PaymentKey[]) 
   return (key: PaymentKey) => details.get(keyOf(key)) ?? [];
 }
 
-/**
- * The rows of an order's refused payments that were refunded. The order has its refused payments without that time.
- * Citus reads a single shard only if the condition is that of the orders.
- */
-const refundedIf = (condition: SQL) => sql`coalesce((
-  select jsonb_build_object('refunded_payments', jsonb_agg(refund)) from ${refusedPayments} as refund
-  where (refund.merchant_id, refund.order_id) = (${orders.merchantId}, ${orders.order_id}) and ${condition}
-    and ${orders.refusedPayments} is not null and refund.refunded_at is not null having count(*) > 0), '{}')`;
-
 /** Adds a member to a line. The line is not parsed, because its amount must stay exact. */
 function withDetails(line: string, details: readonly string[]): string {
   return details.length === 0 ? line : `${line.slice(0, -1)}, "payment_details": [${details}]}`;
@@ -148,16 +143,14 @@ export async function importOrders(url: string, lines: AsyncIterable<string>): P
       ), details as (
         select detail.* from lines, jsonb_to_recordset(line -> 'payment_details') as detail (
           checkout_id bigint, payment_id text, paid_on date, note text)
-      ), refunds as (
-        select refund.* from lines, jsonb_populate_recordset(null::${refusedPayments}, line -> 'refunded_payments') as refund
       ), restored as (
         insert into ${orders} select row.* from lines, jsonb_populate_record(null::${orders}, line) as row
         on conflict (merchant_id, order_id) do nothing returning *
       ), refused as (
-        select merchant_id, order_id, payment.*, refunded_at
-        from restored cross join jsonb_to_recordset(refused_payments) as payment (
-          checkout_id bigint, payment_id text, amount numeric, currency text, paid_at timestamptz, code text, refused_at timestamptz)
-        left join refunds using (merchant_id, order_id, refused_at)
+        select payment.* from lines cross join jsonb_populate_recordset(null::${refusedPayments}, coalesce(line -> 'refused', (
+          select jsonb_agg(payment || jsonb_build_object('merchant_id', line -> 'merchant_id', 'order_id', line -> 'order_id'))
+          from jsonb_array_elements(nullif(line -> 'refused_payments', 'null')) as payment))) as payment
+        join restored using (merchant_id, order_id)
       ), pending as (
         insert into ${pendingRefunds} select merchant_id, service_order_id, ${timeOf(sql`refund -> 'history' -> 0 ->> 'atMs'`)},
           order_id, order_token, (refund ->> 'checkoutId')::bigint, refund ->> 'paymentId',
