@@ -77,7 +77,9 @@ test.each<[string, allowed: number, tooMany: number, Omit<SentFrames, 'count'>]>
 ])('%s: after %d in a row the connection stays open, after %d it is closed', async (_name, allowed, tooMany, sent) => {
   const { port, errors } = await runGrpcServer({ limits });
   const open = async (count: number) => staysOpen(await useRawClient(port), { ...sent, count });
-  expect(await Promise.all([open(allowed), open(tooMany)])).toEqual([true, false]);
+  expect(await open(allowed)).toBe(true);
+  // More are allowed per second, and a busy machine may take seconds to read them.
+  await expect.poll(() => open(tooMany)).toBe(false);
   expect(errors).toEqual([]);
 });
 
