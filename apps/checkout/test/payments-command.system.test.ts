@@ -120,8 +120,10 @@ test('payments runs as a user that the user database does not contain, as is com
   expect((await promisify(execFile)(process.execPath, args)).stdout).toMatch(/^Usage: payments /);
 });
 
-test('payments erase needs no gateway', async () => {
-  expect(await run(['erase', 'unknown'])).toBe('Erased the digests of 0 payers.');
+test('payments erase needs no gateway, and rejects a whole payment link', async () => {
+  const token = 'a'.repeat(32);
+  expect(await run(['erase', token])).toBe('Erased the digests of 0 payers.');
+  await expect(run(['erase', `https://pay.example/payment/${token}`])).rejects.toThrow('ORDER_TOKEN must be');
 });
 
 test('a live key is never connected with a test merchant', async () => {

@@ -1,5 +1,6 @@
 import { createCommand } from '@order-gateway/command';
 import { isClientId } from '@order-gateway/domain/accounts';
+import { parseOrderToken } from '@order-gateway/domain/links';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
@@ -182,7 +183,7 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
   program
     .command('erase')
     .description("Erases the digests of an order's payers. `orders erase` erases the order's own data at the gateway.")
-    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order')
+    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order', parseToken)
     .action((orderToken: string) =>
       withPayments(async ({ store }) =>
         print(`Erased the digests of ${await openErasure(store).eraseOrder(orderToken, actor)} payers.`),
@@ -194,6 +195,12 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
 export function parseClientId(text: string): string {
   if (isClientId(text)) return text;
   throw new UsageError('CLIENT_ID must be a client id shown by `merchant list`.');
+}
+
+/** Parses an order token, so that the erasure of a whole link does not look like one of an order without payers. */
+function parseToken(text: string): string {
+  if (parseOrderToken(text) !== undefined) return text;
+  throw new UsageError('ORDER_TOKEN must be the last part of a payment link.');
 }
 
 /** A merchant's mode never changes, and its client id begins with it. */
