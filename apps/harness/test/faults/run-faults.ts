@@ -27,6 +27,8 @@ export interface FaultPlan<Target> {
   readonly startDatabase: (started: AsyncDisposableStack) => Promise<FaultyDatabase<Target>>;
   /** The number of merchants in addition to those of every run. */
   readonly extraMerchants?: number;
+  /** The calls per second; 100 by default. */
+  readonly rate?: number;
   /** The maximum number of calls without a response; further calls are dropped. */
   readonly pendingMax?: number | undefined;
   /** The pause after each fault; random and short by default. */
@@ -63,7 +65,7 @@ export interface FaultRun {
 
 /** The planned duration of the load. It exceeds that of any run, because a run ends the load after its last fault. */
 const longestSeconds = 7_200;
-const rate = 100;
+const usualRate = 100;
 
 /**
  * This limit makes a slow machine drop calls instead of sending payments for orders whose tokens it does not have yet.
@@ -110,7 +112,7 @@ export function faultyServer(seed: number, faults: readonly Fault[], dataParent?
  * gateway creates no order within two minutes of a fault. Everything stops when the test ends.
  */
 export async function runFaults<Target>(plan: FaultPlan<Target>): Promise<FaultRun> {
-  const { seed, faults, extraMerchants = 0, pendingMax = usualPendingMax, pauseMs } = plan;
+  const { seed, faults, extraMerchants = 0, rate = usualRate, pendingMax = usualPendingMax, pauseMs } = plan;
   const ended = new AbortController();
   const started = new AsyncDisposableStack();
   onTestFinished(async () => {
