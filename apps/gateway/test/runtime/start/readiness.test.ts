@@ -39,5 +39,5 @@ test('a gateway whose clock is an hour ahead logs it at its start and shows it i
   expect(gateway.errors[0]?.clock_offset_ms).toBeGreaterThan(3_500_000);
   const offset = /^order_gateway_clock_offset_seconds (\S+)$/m.exec(await scrape(gateway))?.[1];
   expect(Number(offset)).toBeGreaterThan(3_500);
-  expect((await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
+  await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status).toBe(200);
 });

@@ -125,7 +125,7 @@ test('the image has only production dependencies, and its programs migrate, serv
     for await (const line of createInterface({ input: checkout.stdout })) {
       const { msg, base_url } = JSON.parse(line);
       if (msg !== 'checkout ready') continue;
-      expect((await fetch(`${base_url}/health/ready`)).status).toBe(200);
+      await expect.poll(async () => (await fetch(`${base_url}/health/ready`)).status).toBe(200);
       break;
     }
     await stopGracefully(checkout, skip);

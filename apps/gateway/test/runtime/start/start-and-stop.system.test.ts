@@ -129,7 +129,7 @@ test('SIGTERM lets a request in flight finish, stops PostgreSQL, and ends the ga
 test('after SIGTERM, health checks fail, requests are served for the drain delay, and a second signal ends the gateway', async () => {
   const gateway = await startOnNewDatabase({ DRAIN_DELAY_MS: '600000' });
   const health = grpcClient(Health, gateway);
-  expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
+  await expect.poll(async () => (await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.SERVING);
   gateway.child.kill('SIGTERM');
   await expect.poll(async () => (await fetch(`${gateway.url}/health/ready`)).status).toBe(503);
   expect((await health.check({})).status).toBe(HealthCheckResponse_ServingStatus.NOT_SERVING);

@@ -130,7 +130,9 @@ test('the admin port, health checks, OpenAPI document and metrics report the ver
     schema: expect.stringMatching(/^\d{4}_\w+$/),
   });
   expect(await json(`${gateway.url}/health/live`)).toEqual({ status: 'ok', version });
-  expect(await json(`${gateway.url}/health/ready`)).toEqual({ status: 'ok', version, merchants_served_ratio: 1 });
+  await expect
+    .poll(() => json(`${gateway.url}/health/ready`))
+    .toEqual({ status: 'ok', version, merchants_served_ratio: 1 });
   expect(await json(`${gateway.url}/openapi.json`)).toMatchObject({ info: { version } });
   expect(await scrape(gateway)).toContain(`\norder_gateway_build_info{version="${version}",commit="`);
 });
