@@ -146,6 +146,16 @@ test('a refund shows when it succeeded, even if the bank returned the money, and
   ]);
 });
 
+test('an event shows a pending refund in the same way before and after the provider knows it', () => {
+  const { refund, report, order } = paidOrder();
+  refund('r-1', 400);
+  const before = order().reversals;
+  expect(report({ refundId: 'r-1', providerRefundId: 're_1', status: 'PENDING' })).toBe('reverse');
+  const { reversals } = order();
+  expect(reversals.refunds).toEqual(before.refunds.map((each) => ({ ...each, providerRefundId: 're_1' })));
+  expect(reversalsAt(reversals, nowMs + 60_000).refunds).toEqual(before.refunds);
+});
+
 test('each event shows why its dispute had its status then', () => {
   const { dispute, order } = paidOrder();
   dispute('OPEN', { reason: 'fraudulent' });

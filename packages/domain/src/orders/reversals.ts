@@ -16,13 +16,16 @@ export function statusOf<Status>({ history }: Pick<Reversal<Status>, 'history'>)
   return history.at(-1) as Reversal<Status>['history'][number];
 }
 
-/** Returns the refunds and disputes as they were at a time. */
+/**
+ * Returns the refunds and disputes as they were at a time. When the provider's id of a pending refund became known is
+ * not stored, so it has none.
+ */
 export function reversalsAt(reversals: Reversals, atMs: number): Reversals {
   if (reversals.version === 0) return reversals;
   return {
     ...reversals,
     refunds: listAt(reversals.refunds, atMs).map((refund) =>
-      statusOf(refund).status === 'PENDING' ? { ...refund, refundedAtMs: null } : refund,
+      statusOf(refund).status === 'PENDING' ? { ...refund, refundedAtMs: null, providerRefundId: null } : refund,
     ),
     disputes: listAt(reversals.disputes, atMs),
   };
