@@ -7,7 +7,7 @@ import {
   type Provider,
   ProviderError,
   readReversals,
-  type Seen,
+  readStatus,
   type SeenReversals,
 } from '../providers/provider.ts';
 import type { Attempt, Store } from '../store/store.ts';
@@ -54,10 +54,7 @@ export function createAdvance(deps: AdvanceDeps) {
     const isListed = deps.providers.get(attempt.provider)?.recent !== undefined;
     const situation = { ...facts, attempt, isListed, act: actionsOf(attempt) };
     if ('unseen' in rules) return rules.unseen({ ...situation, seen: undefined });
-    const { provider, account } = await providerOf(deps, attempt);
-    const { sessionId } = attempt;
-    const seen: Seen =
-      sessionId === null ? { is: 'gone', reason: 'not_opened' } : await provider.look(account, sessionId);
+    const seen = await readStatus(await providerOf(deps, attempt), attempt);
     const rule = rules[seen.is] as (situation: Situation) => Step | Promise<Step>;
     return rule({ ...situation, seen });
   }

@@ -1,5 +1,5 @@
 import { OrderStatus } from '../gateway/gateway.ts';
-import type { Seen } from '../providers/provider.ts';
+import { readStatus, type Seen } from '../providers/provider.ts';
 import { refundedByHand } from '../store/schema.ts';
 import type { Attempt, Connection } from '../store/store.ts';
 import type { AdvanceDeps } from './advance.ts';
@@ -63,12 +63,12 @@ export async function* comparePayments(
   }
   for await (const attempt of store.recordedSince(connectionId, since)) {
     if (signal?.aborted) return;
-    const { attemptId, orderId, paymentId, sessionId } = attempt;
+    const { attemptId, orderId, paymentId } = attempt;
     const order = await gateway.resolve(attempt.orderToken);
     // Reading a long list takes minutes, so it lacks the payments that customers made in that time.
     const isMissing =
       !known.has(attemptId) &&
-      (await unlessProviderRefuses(provider.look(account, sessionId ?? ''))).value === undefined;
+      (await unlessProviderRefuses(readStatus({ provider, account }, attempt))).value === undefined;
     const difference = isMissing
       ? 'missing_at_provider'
       : order !== undefined && order.orderStatus !== OrderStatus.PAID && !refunded.has(attemptId)

@@ -49,11 +49,22 @@ export interface RefundInput {
   readonly currency: string;
 }
 
+/** A provider with the account at it. */
+interface AccountAt {
+  readonly provider: Provider;
+  readonly account: Account | undefined;
+}
+
+/** Reads the status of an attempt. Rejects with a {@link ProviderError}. */
+export async function readStatus(
+  { provider, account }: AccountAt,
+  { sessionId }: Pick<Attempt, 'sessionId'>,
+): Promise<Seen> {
+  return sessionId === null ? { is: 'gone', reason: 'not_opened' } : provider.look(account, sessionId);
+}
+
 /** Reads the refunds and disputes of a payment. Rejects with a {@link ProviderError}. */
-export async function readReversals(
-  { provider, account }: { readonly provider: Provider; readonly account: Account | undefined },
-  attempt: Attempt,
-): Promise<SeenReversals> {
+export async function readReversals({ provider, account }: AccountAt, attempt: Attempt): Promise<SeenReversals> {
   const { refunds, disputes } = await provider.reversals(account, attempt);
   return { refunds: refunds.map((refund) => withRefundId(refund, attempt)), disputes };
 }
