@@ -3,6 +3,7 @@ import { lstat, rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { tokenIn } from '@order-gateway/domain/links';
 import {
   countErasableOrders,
   type ErasureTarget,
@@ -201,14 +202,6 @@ program
   });
 
 if (import.meta.main) await run(() => program.parseAsync());
-
-/**
- * Returns the token in a payment link, which may have a query with the customer's language, and any other text
- * unchanged. The database stores only the tokens.
- */
-function tokenIn(text: string): string {
-  return text.replace(/^.*\/payment\/(\w+).*$/, '$1');
-}
 
 /**
  * Writes the lines to a file and returns their number. The file has a temporary name until it is complete and on disk,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AccountId } from '../accounts/account.ts';
 import { createOrderToken } from './order-token.ts';
-import { type BaseUrl, parseBaseUrl, pathPrefixOf, paymentLink } from './payment-link.ts';
+import { type BaseUrl, parseBaseUrl, pathPrefixOf, paymentLink, tokenIn } from './payment-link.ts';
 
 const anyToken = fc
   .uint8Array({ minLength: 32, maxLength: 32, max: 247 })
@@ -42,6 +42,7 @@ describe('paymentLink', () => {
         expect(new URL(link).pathname).toBe(`${pathPrefixOf(baseUrl)}/payment/${token}`);
         expect(pathPrefixOf(baseUrl)).toBe(path);
         expect(parseBaseUrl(baseUrl)).toBe(baseUrl);
+        for (const end of ['', '.', '?lang=de', '/simulate?lang=de']) expect(tokenIn(link + end)).toBe(token);
       }),
       { numRuns: 500 },
     );

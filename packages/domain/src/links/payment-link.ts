@@ -30,6 +30,14 @@ export function paymentLink(baseUrl: BaseUrl, token: OrderToken): string {
   return `${baseUrl}/payment/${token}`;
 }
 
+/**
+ * Returns what should be the token in a payment link as a browser shows it, for example with a query, and any other
+ * text unchanged.
+ */
+export function tokenIn(text: string): string {
+  return /^.*\/payment\/(\w+)/.exec(text)?.[1] ?? text;
+}
+
 /** Returns a one-time link to the console: `{base_url}/console/sign-in/<token>`. */
 export function signInLink(baseUrl: BaseUrl, token: string): string {
   return `${baseUrl}/console/sign-in/${token}`;

@@ -1,6 +1,6 @@
 import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import type { Failure } from '@order-gateway/domain/failure';
-import { merchantIdOf, parseOrderToken } from '@order-gateway/domain/links';
+import { merchantIdOf, parseOrderToken, tokenIn } from '@order-gateway/domain/links';
 import { type AmountHundredths, orderCurrencyCodes } from '@order-gateway/domain/money';
 import { orderStatuses } from '@order-gateway/domain/orders';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -162,7 +162,7 @@ async function searchOrders(visit: Visit): Promise<Response> {
 async function keysIn({ deps, call, merchant }: Visit, text: string): Promise<Members[]> {
   const keys: Members[] = [{ order_id: text }, { payment_id: text }];
   if (/^\d{1,16}$/.test(text)) keys.push({ service_order_id: text });
-  const token = parseOrderToken(/\/payment\/(\w+)/.exec(text)?.[1] ?? text);
+  const token = parseOrderToken(tokenIn(text));
   if (token === undefined || merchantIdOf(token) !== merchant.id) return keys;
   const linked = await findPaymentLink(deps.store.findByToken, call, token);
   if (linked.ok) keys.push({ service_order_id: `${linked.value.order.serviceOrderId}` });
