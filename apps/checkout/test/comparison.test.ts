@@ -26,7 +26,7 @@ const captured: Seen = { is: 'captured', ...payment };
 async function storePayment(connectionId: string, state: 'RECORDED' | 'REFUNDED'): Promise<string> {
   const order = { orderToken: `token of ${connectionId}`, provider: 'listed', connectionId };
   const { attemptId = '' } = (await store.start({ ...startedAttempt, ...order })) ?? {};
-  const paid = { ...payment, paidHundredths: payment.amount, paidCurrency: payment.currency };
+  const paid = { ...payment, sessionId: attemptId, paidHundredths: payment.amount, paidCurrency: payment.currency };
   await store.run((db) =>
     db
       .update(attempts)
