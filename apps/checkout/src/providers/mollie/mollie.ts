@@ -151,7 +151,11 @@ function createCall(send: Fetch) {
       throw new ProviderError('unanswered', 'no_response');
     });
     const { status } = response;
-    const result: unknown = await response.json().catch(() => ({}));
+    const result: unknown = await response.json().catch(() => {
+      // Refunds that were not read would be made again. A response to a change can have no body.
+      if (response.ok && method === 'GET') throw new ProviderError('unanswered', 'no_response');
+      return {};
+    });
     if (response.ok) return result;
     const code = `${status}_${Object(result).field ?? Object(result).title ?? 'error'}`;
     // Mollie stores no error under a key, so the same request is sent again.

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest';
+import type { Attempt } from '../../store/store.ts';
+import type { Account } from '../provider.ts';
+import { createMollieProvider } from './mollie.ts';
+
+const account = { secrets: { key: 'live_1' } } as unknown as Account;
+const attempt = { paymentId: 'tr_1' } as Attempt;
+
+/** Reads the refunds of a payment from a response with this body. */
+const readRefunds = (body: string | ReadableStream, status = 200) =>
+  createMollieProvider(async () => new Response(body, { status })).reversals(account, attempt);
+
+test.each([
+  ['a connection that broke', new ReadableStream({ pull: (stream) => stream.error(new TypeError('terminated')) })],
+  ['a body without its end', '{"id":"tr_1","_embedded":{"refunds":['],
+  ['no body', ''],
+])('%s does not hide the refunds of a payment, which would be refunded again', async (_, body) => {
+  await expect(readRefunds(body)).rejects.toThrow('unanswered: no_response');
+});
+
+test('an error page of a proxy is an error of Mollie', async () => {
+  await expect(readRefunds('<h1>Bad gateway</h1>', 502)).rejects.toThrow('unanswered: 502_error');
+});
