@@ -88,6 +88,7 @@ export function createSender({
   const { idleConnectionMs, perEndpoint } = webhookLimits;
   const keepingAgents = openAgents({ keepAlive: true, timeout: idleConnectionMs, maxFreeSockets: perEndpoint });
   const freshAgents = openAgents({});
+  let isClosed = false;
 
   return {
     /** Sends one POST. Resolves within the time limit and never rejects. Redirects are not followed. */
@@ -113,7 +114,7 @@ export function createSender({
         const request = post(keepingAgents);
         const wasUnanswered = watchUnanswered(request);
         return await resultOf(request).catch((error) => {
-          if (signal.aborted || !wasUnanswered()) throw error;
+          if (signal.aborted || isClosed || !wasUnanswered()) throw error;
           return resultOf(post(freshAgents));
         });
       } catch (error) {
@@ -123,6 +124,7 @@ export function createSender({
     },
     /** Closes all connections. Requests in flight end without a response. */
     close(): void {
+      isClosed = true;
       for (const agents of [keepingAgents, freshAgents]) {
         agents['http:'].destroy();
         agents['https:'].destroy();

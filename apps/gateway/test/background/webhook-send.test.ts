@@ -81,6 +81,19 @@ describe.each([
   });
 });
 
+test('a request in flight ends with the sender, even on a kept connection', async () => {
+  const receiver = await runWebhookReceiver({
+    respond: (_, response) => void (receiver.received.length === 1 && response.writeHead(204).end()),
+  });
+  const sender = newSender(toAny);
+  expect(await sender.send(receiver.url, {}, '{}')).toMatchObject({ status: 204 });
+  const sending = sender.send(receiver.url, {}, '{}');
+  await expect.poll(() => receiver.received.length).toBe(2);
+  sender.close();
+  expect((await sending).status).toBeUndefined();
+  expect(receiver.received.length).toBe(2);
+});
+
 test('a redirect is the result and is not followed', async () => {
   const target = await runWebhookReceiver();
   const receiver = await runWebhookReceiver({
