@@ -133,6 +133,16 @@ test.each([
   expect(await world.findOrder(name)).toMatchObject({ order_status: 'UN_PAID' });
 });
 
+test('a capture that fails later releases the money, and the order can be paid again', async () => {
+  const { attemptId, sessionId } = await pay('capture-failed');
+  const payment = mollie.pay(sessionId);
+  await world.advance(attemptId);
+  Object.assign(payment._embedded.captures[0] ?? {}, { status: 'failed' });
+  await world.advance(attemptId);
+  expect([await stateOf(attemptId), payment.status]).toEqual(['ENDED', 'canceled']);
+  expect(await world.findOrder('capture-failed')).toMatchObject({ order_status: 'UN_PAID' });
+});
+
 test('while a payment is captured, its order offers no other way to pay', async () => {
   const { orderToken, page, attemptId, sessionId } = await pay('capturing');
   mollie.pay(sessionId);

@@ -43,6 +43,7 @@ export interface Situation<Kind extends Seen | undefined = Seen | undefined> {
   readonly isListed: boolean;
 }
 
+type Authorised = Extract<Seen, { is: 'authorised' }>;
 type Captured = Extract<Seen, { is: 'captured' }>;
 
 type Rule<Kind extends Seen | undefined> = (situation: Situation<Kind>) => Step | Promise<Step>;
@@ -124,7 +125,7 @@ async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
 }
 
 /** Claims the order for longer than any outage, before money is taken. */
-async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'authorised' }>>): Promise<Step> {
+async function claim({ attempt, seen, act }: Situation<Authorised>): Promise<Step> {
   const change = { ...paymentOf(seen), captureBefore: seen.captureBefore ?? null };
   if (seen.amount !== attempt.amountHundredths || seen.currency !== attempt.currency)
     return { next: 'VOIDING', change: { ...change, reason: 'payment_mismatch' } };
@@ -135,10 +136,11 @@ async function claim({ attempt, seen, act }: Situation<Extract<Seen, { is: 'auth
 }
 
 /**
- * Extends the claim immediately before the capture. If the claim or the capture is refused, the money is released, so
- * the customer is not charged.
+ * Extends the claim immediately before the capture. If the claim or the capture is refused, or the capture fails later,
+ * the money is released, so the customer is not charged.
  */
-async function capture({ act }: Situation): Promise<Step> {
+async function capture({ seen, act }: Situation<Authorised>): Promise<Step> {
+  if (seen.hasCaptureFailed) return { next: 'VOIDING', change: { reason: 'capture_failed' } };
   const { refused } = await act.start(moneyClaimSeconds);
   const reason = refused ?? (await unlessProviderRefuses(act.capture())).refused;
   return reason === undefined ? { next: 'CLAIMED' } : { next: 'VOIDING', change: { reason } };

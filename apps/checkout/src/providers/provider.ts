@@ -8,8 +8,12 @@ import type { Attempt, Connection } from '../store/store.ts';
 export type Seen =
   /** The customer can still pay, or the outcome is not known yet. */
   | { readonly is: 'open' }
-  /** The money is reserved until `captureBefore`, and can be captured or released. */
-  | ({ readonly is: 'authorised'; readonly captureBefore?: Date | undefined } & SeenPayment)
+  /** The money is reserved until `captureBefore`, and can be captured, unless a capture has failed, or released. */
+  | ({
+      readonly is: 'authorised';
+      readonly captureBefore?: Date | undefined;
+      readonly hasCaptureFailed?: boolean;
+    } & SeenPayment)
   /** The merchant has the money, of which a part may have been refunded. */
   | ({ readonly is: 'captured' } & SeenPayment)
   /** The customer got all of the money back. */

@@ -294,7 +294,12 @@ function seenOf(payment: Payment): Seen {
     case 'authorized':
       // Captures are asynchronous: the money is on its way.
       if (captures.some(isAlive)) return { is: 'open' };
-      return { is: 'authorised', ...seen, ...(captureBefore && { captureBefore: new Date(captureBefore) }) };
+      return {
+        is: 'authorised',
+        ...seen,
+        hasCaptureFailed: captures.length > 0,
+        ...(captureBefore && { captureBefore: new Date(captureBefore) }),
+      };
     case 'paid': {
       // Most methods need no capture. The merchant can capture only a part in Mollie's dashboard.
       const taken = sumOf(captures) || seen.amount;
