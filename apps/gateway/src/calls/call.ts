@@ -79,6 +79,7 @@ export class Call implements Deadline {
    */
   #isClientLate = false;
   #account: Account | undefined;
+  #authenticateAgain: (() => Promise<Result<unknown, Failure>>) | undefined;
   #permit: Permit | undefined;
   #hasEnded = false;
   #pause: AbortController | undefined;
@@ -127,9 +128,10 @@ export class Call implements Deadline {
     this.#order = order;
   }
 
-  /** Records that the credentials are valid. */
-  authenticated(account: Account): void {
+  /** Records that the credentials are valid. `authenticateAgain` checks whether they still are after a pause. */
+  authenticated(account: Account, authenticateAgain?: () => Promise<Result<unknown, Failure>>): void {
     this.#account = account;
+    this.#authenticateAgain = authenticateAgain;
     this.peer.markAuthenticated();
   }
 
@@ -178,6 +180,8 @@ export class Call implements Deadline {
         isStrict,
         pause,
       });
+      const authenticated = this.#pausedMs > 0 ? await this.#authenticateAgain?.() : undefined;
+      if (authenticated?.ok === false) return authenticated;
       if (!reply.ok) return reply;
       const response = respond(isStrict ? { preferenceApplied: 'handling=strict', ...reply.value } : reply.value);
       this.succeed(reply.value.outcome);

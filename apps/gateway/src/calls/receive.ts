@@ -98,14 +98,15 @@ function createReceive(deps: Omit<CallsDeps, keyof CallDeps>) {
     kind: Account['kind'],
     authenticateCall: IncomingCall['authenticate'],
   ): Promise<Result<Permit, Failure>> => {
-    const timeLeftMs = call.timeLeftMs();
-    const account = await (authenticateCall?.(timeLeftMs) ?? deps.authenticate(call.credentials, timeLeftMs));
+    const authenticate = () =>
+      authenticateCall?.(call.timeLeftMs()) ?? deps.authenticate(call.credentials, call.timeLeftMs());
+    const account = await authenticate();
     if (!account.ok) {
       return account.failure.kind === 'unauthenticated'
         ? failed(await deps.unauthenticatedCalls.reject(call.peer))
         : account;
     }
-    call.authenticated(account.value);
+    call.authenticated(account.value, authenticate);
     if (account.value.kind !== kind) return failed({ kind: 'permission_denied' });
     const waitMs = deps.rateLimit(account.value);
     // A caller that has disconnected needs no permit, because it gets no response.

@@ -79,6 +79,21 @@ describe('Prefer: wait', () => {
     for (const page of pages.slice(tooMany)) expect(idsOf(page.body)).toEqual(['ends-the-wait']);
   });
 
+  test('returns no events if the secret of the call was revoked during the wait', async () => {
+    const merchant = await gateway.newMerchant();
+    const { accounts, credentials, url } = merchant;
+    await createOrder(merchant, 'paid-later');
+    const added = await accounts.addSecret(credentials.clientId, null);
+    const clientSecret = 'clientSecret' in added ? added.clientSecret : '';
+    const list = (headers?: Record<string, string>) => callJson(merchant, 'GET', '/events', undefined, headers);
+    const waiting = list({ prefer: 'wait=20' });
+    const [secret] = (await accounts.listSecrets(credentials.clientId)) ?? [];
+    await accounts.endSecret(credentials.clientId, secret?.id ?? 0, null);
+    await expect.poll(async () => (await list()).status).toBe(401);
+    await callJson({ url, credentials: { ...credentials, clientSecret } }, 'POST', '/order/paid-later/cancel');
+    expect((await waiting).body.code).toBe('unauthenticated');
+  });
+
   test('returns a page when the gateway stops', async () => {
     const { credentials, url, close } = await runGateway();
     const waiting = callJson({ url, credentials }, 'GET', '/events', undefined, { prefer: 'wait=20' });
