@@ -7,6 +7,7 @@ import {
   noRefusedPayments,
   noReversals,
   type Order,
+  type OrderFields,
   type OrderStatus,
   type PaymentAttempt,
   type RefusedPayment,
@@ -139,20 +140,19 @@ export function rowOf(order: Order): NewOrderRow {
   };
 }
 
-/** Returns the order of a row; it is `EXPIRED` if the row's status is `null`. Throws if the amount is not valid. */
+/**
+ * Returns the order of a row; it is `EXPIRED` if the row's status is `null`. Throws if the amount is not valid. Names
+ * every member, because the rest of a destructured row took ten times as long.
+ */
 export function orderOf(row: ReadRow): Order {
-  const { merchantId, serviceOrderId, orderToken, orderStatus, createdAt, ...laterFields } = row;
-  const { expiresAt, paidAt, paymentId, cancelledAt, erasedDigest, checkoutId, ...leaseAndFields } = laterFields;
-  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, isLeaseLive, endedAttempts, ...remainingFields } =
-    leaseAndFields;
-  const { refusedPayments, metadata, reversals, ...fields } = remainingFields;
+  const { leaseCheckoutId, leaseAttemptId, leaseEndsAt, paidAt, paymentId } = row;
   return {
-    merchantId: merchantId as AccountId,
-    serviceOrderId,
-    orderToken: orderToken as OrderToken,
-    orderStatus: orderStatus ?? transitions.expire.to,
-    createdAtMs: createdAt.getTime(),
-    expiresAtMs: expiresAt?.getTime() ?? null,
+    merchantId: row.merchantId as AccountId,
+    serviceOrderId: row.serviceOrderId,
+    orderToken: row.orderToken as OrderToken,
+    orderStatus: row.orderStatus ?? transitions.expire.to,
+    createdAtMs: row.createdAt.getTime(),
+    expiresAtMs: row.expiresAt?.getTime() ?? null,
     lease:
       leaseCheckoutId === null || leaseAttemptId === null || leaseEndsAt === null
         ? null
@@ -160,19 +160,41 @@ export function orderOf(row: ReadRow): Order {
             checkoutId: leaseCheckoutId as AccountId,
             attemptId: leaseAttemptId,
             endsAtMs: leaseEndsAt.getTime(),
-            isLive: isLeaseLive === true,
+            isLive: row.isLeaseLive === true,
           },
-    endedAttempts: endedAttempts?.map(attemptOf) ?? noAttempts,
+    endedAttempts: row.endedAttempts?.map(attemptOf) ?? noAttempts,
     payment:
       paidAt === null || paymentId === null
         ? null
-        : { checkoutId: checkoutId as AccountId | null, paymentId, paidAtMs: paidAt.getTime() },
-    refusedPayments: refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
-    reversals: reversals === null ? noReversals : reversalsOf(reversals),
-    cancelledAtMs: cancelledAt?.getTime() ?? null,
-    erasedDigest,
-    metadata,
-    fields: { ...fields, order_amount: amountOf(fields.order_amount) },
+        : { checkoutId: row.checkoutId as AccountId | null, paymentId, paidAtMs: paidAt.getTime() },
+    refusedPayments: row.refusedPayments?.map(refusedPaymentOf) ?? noRefusedPayments,
+    reversals: row.reversals === null ? noReversals : reversalsOf(row.reversals),
+    cancelledAtMs: row.cancelledAt?.getTime() ?? null,
+    erasedDigest: row.erasedDigest,
+    metadata: row.metadata,
+    fields: fieldsOf(row),
+  };
+}
+
+function fieldsOf(row: ReadRow): OrderFields {
+  return {
+    order_id: row.order_id,
+    order_amount: amountOf(row.order_amount),
+    order_currency: row.order_currency,
+    order_note: row.order_note,
+    service_type: row.service_type,
+    customer_name: row.customer_name,
+    customer_email: row.customer_email,
+    customer_phone: row.customer_phone,
+    customer_address_line1: row.customer_address_line1,
+    customer_address_line2: row.customer_address_line2,
+    customer_address_city: row.customer_address_city,
+    customer_address_state: row.customer_address_state,
+    customer_address_country: row.customer_address_country,
+    customer_address_postal_code: row.customer_address_postal_code,
+    order_checksum: row.order_checksum,
+    return_url: row.return_url,
+    customer_locale: row.customer_locale,
   };
 }
 
