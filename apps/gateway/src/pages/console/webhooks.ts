@@ -1,6 +1,7 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import { eventTypes } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
+import type { FieldError } from '@order-gateway/domain/requests';
 import { deliveryStatuses, endpointsMax, secretOverlapHours } from '@order-gateway/domain/webhooks';
 import type { Html } from '@order-gateway/pages/html-page';
 import { html } from 'hono/html';
@@ -35,11 +36,14 @@ async function endpointsPage(visit: Visit, failure?: Failure): Promise<Response>
   const listed = await perform<{ readonly endpoints: readonly EndpointResponse[] }>(method.listWebhookEndpoints, {});
   if (!listed.ok) return failurePage(visit, listed.failure);
   const { endpoints } = listed.value;
-  const content = html`<div class="card">
+  const errors = failure !== undefined && 'errors' in failure ? failure.errors : [];
+  const hasForm = mayManage && endpoints.length < endpointsMax;
+  const content = html`${failure === undefined || (hasForm && errors.length > 0) ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
+<div class="card">
 <p>${texts.webhooksText}</p>
 ${endpoints.length === 0 ? html`<p>${texts.noEndpoints}</p>` : endpointsTable(visit, endpoints)}
 </div>
-${mayManage && endpoints.length < endpointsMax ? endpointForm(visit, failure) : ''}`;
+${hasForm ? endpointForm(visit, errors) : ''}`;
   return page(texts.webhooks, content, failure);
 }
 
@@ -55,8 +59,7 @@ function endpointsTable(visit: Visit, endpoints: readonly EndpointResponse[]): H
 </table></div>`;
 }
 
-function endpointForm({ texts, form, link, formToken }: Visit, failure: Failure | undefined): Html {
-  const errors = failure !== undefined && 'errors' in failure ? failure.errors : [];
+function endpointForm({ texts, form, link, formToken }: Visit, errors: readonly FieldError[]): Html {
   const checkedTypes = form.getAll('event_types');
   const boxes = eventTypes.map(
     (type) =>
@@ -66,7 +69,6 @@ function endpointForm({ texts, form, link, formToken }: Visit, failure: Failure 
   );
   return html`<form class="card" method="post" action="${link('/webhooks')}">${formToken}
 <h2>${texts.addEndpoint}</h2>
-${failure === undefined || errors.length > 0 ? '' : html`<p class="error" role="alert">${failureText(failure)}</p>`}
 ${fieldOf({ name: 'url', label: texts.endpointUrl, value: form.get('url'), errors })}
 <fieldset><legend>${texts.eventTypes}</legend><div class="fields">${boxes}</div></fieldset>
 <p><button class="button main">${texts.addEndpoint}</button></p>

@@ -133,7 +133,7 @@ test('with SELF_SERVICE=off, the page of the webhooks gets 403 and refers to the
   expect([status, text]).toEqual([403, expect.stringContaining('Ask the operator')]);
 });
 
-test('the form for a new endpoint is shown until the merchant has the maximum', async () => {
+test('the form for a new endpoint is shown until the merchant has the maximum; then it is rejected', async () => {
   const shop = await gateway.newMerchant('Many Endpoints');
   const person = await signIn(shop);
   const hasForm = async () => (await person.get('/webhooks')).text.includes('name="url"');
@@ -143,6 +143,13 @@ test('the form for a new endpoint is shown until the merchant has the maximum', 
     await callJson(shop, 'POST', '/webhook_endpoints', { url: `https://shop.example.com/${count}` });
   }
   expect([...shown, await hasForm()]).toEqual([...Array(endpointsMax).fill(true), false]);
+  for (const [url, status] of [
+    ['https://shop.example.com/new', 409],
+    ['shop', 400],
+  ] as const) {
+    const rejected = await person.post('/webhooks', { url });
+    expect([rejected.status, rejected.text]).toEqual([status, expect.stringContaining('class="error" role="alert"')]);
+  }
 });
 
 test("an order's timeline shows the deliveries of its events, with links to them", async () => {
