@@ -214,6 +214,19 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('a refund that failed because of a dispute is made again, under another key, once the dispute is won', async () => {
+  const { intent, attemptId } = await underpaid('failed-in-dispute');
+  await world.advance(attemptId);
+  await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'REFUNDED' });
+  const [made] = madeOf(intent);
+  if (made !== undefined) stripe.failRefund(made);
+  intent.latest_charge.refunded = false;
+  stripe.dispute(intent, 'won');
+  const refunds = [{ status: 'FAILED' }, { status: 'SUCCEEDED', amount: 9 }];
+  await expectReversals('failed-in-dispute', { refunds });
+  expect(madeOf(intent)).toHaveLength(2);
+});
+
 test('the webhook of a refund or a dispute starts a look at the payment', async () => {
   const { intent, attempt } = await paid('webhook');
   const events = stripe.events.length;

@@ -78,7 +78,8 @@ export function createAdvance(deps: AdvanceDeps) {
       open: (customer) => send(({ open }) => open, 'open', { backUrl }, customer),
       capture: () => send(({ capture }) => capture, 'capture', undefined),
       close: (seen) => send(({ close }) => close, 'close', seen),
-      refund: (input) => send(({ refund }) => refund, 'refund', input),
+      // Under the key of a refund that failed, the provider would only repeat its response.
+      refund: (input, failed) => send(({ refund }) => refund, `refund${failed || ''}`, input),
       report: () => lookAtReversals(deps, attempt),
     };
   }

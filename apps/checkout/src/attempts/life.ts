@@ -24,7 +24,8 @@ export interface Actions {
   open(customer: Customer | undefined): Promise<Session>;
   capture(): Promise<unknown>;
   close(seen: Seen): Promise<unknown>;
-  refund(refund: RefundInput): Promise<unknown>;
+  /** Refunds a payment after a number of refunds that failed. */
+  refund(refund: RefundInput, failed: number): Promise<unknown>;
   /** Reports the refunds and disputes of the payment to the gateway, and returns them. */
   report(): Promise<SeenReversals>;
 }
@@ -182,12 +183,15 @@ export function owedOf(
 export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
   disputes.some(({ status }) => status === 'OPEN' || status === 'LOST');
 
+const failedOf = ({ refunds }: Pick<SeenReversals<Pick<SeenRefund, 'status'>>, 'refunds'>) =>
+  refunds.filter(({ status }) => status === 'FAILED').length;
+
 /**
  * Whether a person has to return a payment, because a refund failed, and another one would fail too. The reason can be
  * a dispute, and each one that is won permits another refund.
  */
-export const isForPerson = ({ refunds, disputes }: SeenReversals<Pick<SeenRefund, 'status'>>) =>
-  refunds.filter(({ status }) => status === 'FAILED').length > disputes.filter(({ status }) => status === 'WON').length;
+export const isForPerson = (reversals: SeenReversals<Pick<SeenRefund, 'status'>>) =>
+  failedOf(reversals) > reversals.disputes.filter(({ status }) => status === 'WON').length;
 
 /**
  * Refunds a payment that the gateway refused, unless a person has to, or the bank returns the money. If a dispute of
@@ -198,7 +202,7 @@ async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
   const amount = owedOf(seen, reversals);
   if (amount <= 0n) return { next: 'REFUNDED' };
   if (isForPerson(reversals) || isDisputed(reversals)) return { waitSeconds: hour };
-  await act.refund({ amount, currency: seen.currency });
+  await act.refund({ amount, currency: seen.currency }, failedOf(reversals));
   return { next: 'OWED' };
 }
 
