@@ -95,7 +95,7 @@ async function sessionsPage(visit: Visit, errors: readonly FieldError<string>[] 
 <p class="soft">${filled(texts.inviteText, { minutes: linkMinutes })}</p>
 <div class="fields">
 ${fieldOf({ name: 'name', label: texts.name, value: form.get('name'), errors })}
-${fieldOf({ name: 'role', label: texts.inviteRole, value: form.get('role'), choices: rolesOf(visit) })}
+${fieldOf({ name: 'role', label: texts.role, value: form.get('role'), choices: rolesOf(visit) })}
 </div>
 <p><button class="button main">${texts.createLink}</button></p>
 </form>

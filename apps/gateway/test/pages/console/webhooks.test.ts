@@ -31,7 +31,7 @@ test('an endpoint is added, tested, disabled and deleted; each new secret is sho
   await visitor.post(`${path}/status`, { status: 'disabled' });
   expect((await clerk.get('/webhooks')).text).toContain('<span class="status badge">Disabled</span>');
   await visitor.post(`${path}/status`, { status: 'enabled' });
-  expect((await clerk.get('/webhooks')).text).toContain('<span class="status badge paid">Works</span>');
+  expect((await clerk.get('/webhooks')).text).toContain('<span class="status badge paid">Active</span>');
   expect((await visitor.get(`${path}/delete`)).text).toContain(receiver.url);
   expect(await endpoints()).toHaveLength(1);
   expect((await visitor.post(`${path}/delete`)).status).toBe(303);
