@@ -2,7 +2,7 @@ import type { AmountHundredths } from '@order-gateway/domain/money';
 import { Command } from 'commander';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { AdvanceDeps } from '../src/attempts/advance.ts';
+import type { Advance, AdvanceDeps } from '../src/attempts/advance.ts';
 import { comparePayments } from '../src/attempts/compare.ts';
 import { createSweep } from '../src/attempts/sweep.ts';
 import { addCheckCommand } from '../src/cli/check.ts';
@@ -35,6 +35,20 @@ async function storePayment(connectionId: string, state: 'RECORDED' | 'REFUNDED'
   );
   return attemptId;
 }
+
+/** Stores a connection whose payments were compared at a time. */
+const connect = (connectionId: string, comparedAt: Date) =>
+  store.run((db) =>
+    db.insert(connections).values({
+      connectionId,
+      merchantId: `app_live_${connectionId}`,
+      provider: 'listed',
+      mode: 'live',
+      account: 'a',
+      secrets: new Uint8Array(1),
+      comparedAt,
+    }),
+  );
 
 async function* emptyList() {
   yield* [];
@@ -164,25 +178,39 @@ test('a payment that a person refunded agrees, although the provider has its mon
   expect(await compare('con_by_hand', provider)).toEqual([]);
 });
 
+test('a recorded payment that the gateway lost is recorded again, and refunded if it is refused now', async () => {
+  const connectionId = 'con_lost';
+  const attemptId = await storePayment(connectionId, 'RECORDED');
+  await connect(connectionId, new Date(Date.now() - 25 * 3_600_000));
+  const deps = {
+    ...depsOf({
+      async *history() {
+        yield { attemptId, seen: captured };
+      },
+    }),
+    gateway: {
+      resolve: async () => ({ orderStatus: OrderStatus.CANCELLED }),
+      record: async () => ({ refused: 'order_cancelled' }),
+    },
+    logger: { error() {} },
+    metrics: { countDifference() {} },
+  } as unknown as AdvanceDeps;
+  const states: unknown[] = [];
+  const advance = async (id: string) => void states.push((await store.find(id))?.state);
+  await createSweep({ ...deps, advance: advance as Advance }).compareNext(new AbortController().signal);
+  expect(states).toEqual(['CAPTURED']);
+});
+
 test('a comparison that fails or is stopped is repeated before the next day', async () => {
   const comparedAt = new Date(Date.now() - 25 * 3_600_000);
-  await store.run((db) =>
-    db.insert(connections).values({
-      connectionId: 'con_repeated',
-      merchantId: 'app_live_1',
-      provider: 'listed',
-      mode: 'live',
-      account: 'a',
-      secrets: new Uint8Array(1),
-      comparedAt,
-    }),
-  );
+  await connect('con_repeated', comparedAt);
   const hoursSince = async () => {
     const connection = await store.findConnection('con_repeated');
     return Math.round((Date.now() - Number(connection?.comparedAt)) / 3_600_000);
   };
   const run = async (history: NonNullable<Provider['history']>, signal = new AbortController().signal) => {
-    await store.run((db) => db.update(connections).set({ comparedAt }));
+    const isRepeated = eq(connections.connectionId, 'con_repeated');
+    await store.run((db) => db.update(connections).set({ comparedAt }).where(isRepeated));
     const sweep = createSweep({ ...depsOf({ history }), advance: async () => undefined });
     return sweep.compareNext(signal);
   };

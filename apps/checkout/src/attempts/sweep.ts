@@ -1,4 +1,4 @@
-import type { DueKind, Store } from '../store/store.ts';
+import type { Attempt, DueKind, Store } from '../store/store.ts';
 import type { Advance, AdvanceDeps } from './advance.ts';
 import { comparePayments } from './compare.ts';
 import { createListReader } from './lists.ts';
@@ -16,6 +16,18 @@ export async function continueAttempts(
   return { isDone: due.length < atOnce };
 }
 
+/**
+ * Records a payment again that a gateway may have lost, because it was restored from a backup. If the gateway refuses
+ * it now, it is refunded.
+ */
+export async function recordAgain(
+  { store, advance }: { readonly store: Pick<Store, 'change'>; readonly advance: Advance },
+  recorded: Attempt,
+): Promise<Attempt | undefined> {
+  await store.change(recorded, { state: 'CAPTURED' });
+  return advance(recorded.attemptId);
+}
+
 /** How many days the daily comparison of payments, and the daily reading of refunds and disputes, goes back. */
 export const comparedDays = 180;
 
@@ -24,7 +36,7 @@ export const comparedDays = 180;
  * minute.
  */
 export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
-  const { store, gateway, advance, logger, metrics } = deps;
+  const { store, advance, logger, metrics } = deps;
   return {
     /** Continues due attempts, as many at once as one run may. */
     continueDue: () => continueAttempts(deps, 'payments'),
@@ -42,8 +54,7 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
         metrics.countDifference();
         if (difference === 'not_recorded') await advance(attemptId);
         const attempt = difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
-        // A gateway that was restored from a backup may have lost the payment.
-        if (attempt !== undefined) await gateway.record(attempt);
+        if (attempt?.state === 'RECORDED') await recordAgain(deps, attempt);
       }
       if (!signal.aborted) await store.endComparison(connection.connectionId);
     },

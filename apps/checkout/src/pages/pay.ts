@@ -5,6 +5,7 @@ import { backLink, languageField, payTitle } from '@order-gateway/pages/merchant
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { html } from 'hono/html';
 import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
+import { recordAgain } from '../attempts/sweep.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { isFormOf } from '../html/form-origin.ts';
 import { languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
@@ -67,9 +68,9 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const { locale, chosen: language } = languageFor(request, order.customerLocale);
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
       const show = (page: 'pay' | 'transfer') => reply.redirect(inLanguage(`/${page}/${orderToken}`, language), 303);
-      const [unfinished, newest] = await Promise.all([store.unfinished(orderToken), store.newest(orderToken)]);
-      // A gateway that was restored from a backup can lack the payment.
-      const isPaid = newest?.state === 'RECORDED' && (await gateway.record(newest)).refused === undefined;
+      const newest = await store.newest(orderToken);
+      const isPaid = newest?.state === 'RECORDED' && (await recordAgain(deps, newest))?.state === 'RECORDED';
+      const unfinished = await store.unfinished(orderToken);
       if (isPaid || (unfinished && isBeingPaid(unfinished))) return show('pay');
       const offers = await offersFor(deps, orderToken, order);
       const chosen = request.body?.get('method');
