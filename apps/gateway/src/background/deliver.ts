@@ -93,7 +93,10 @@ export function startWebhookDelivery(options: WebhookDeliveryOptions) {
     const attemptInFlight = { delivery, isFailing, startedAtMs: performance.now() };
     const attemptAndRecord = async () => {
       try {
-        if (delivery.attempt === 1) delays.record(Math.max(0, options.now() - delivery.event.createdAtMs) / 1_000);
+        const { attempt: number, wasAttempted, event } = delivery;
+        // A failing endpoint and a redelivery delay only their own events, which is no fault of the gateway.
+        const isMeasured = number === 1 && !wasAttempted && !isFailing;
+        if (isMeasured) delays.record(Math.max(0, options.now() - event.createdAtMs) / 1_000);
         const result = await attempt(options, delivery);
         // The outcome of an aborted attempt is unknown. Another process repeats it.
         if (isAborted) return;
@@ -203,7 +206,7 @@ function webhookMetrics(meter: Meter, inFlight: () => number) {
   // Prometheus sees the first attempt as an increase only if the counter existed before.
   attempts.add(0, { result: 'not_sent' });
   const delays = meter.createHistogram('order_gateway.webhook.delay.seconds', {
-    description: 'From an event to the first attempt to deliver it',
+    description: 'From an event to the first attempt to deliver it to a working endpoint',
   });
   meter
     .createObservableGauge('order_gateway.webhook.in_flight', { description: 'Attempts in flight' })

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createNoopMeter } from '@opentelemetry/api';
+import { createNoopMeter, type Meter } from '@opentelemetry/api';
 import type { AccountId } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { formatSigningSecret } from '@order-gateway/domain/webhooks';
@@ -9,7 +9,7 @@ import { useTestDatabase } from '@order-gateway/postgres/testing/test-database';
 import { createMerchantsWithOrder, storeEvents } from '@order-gateway/postgres/testing/webhook-events';
 import { openWebhookDeliveries, openWebhookEndpoints, type WebhookEndpoints } from '@order-gateway/postgres/webhooks';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { retryPauseSeconds, startWebhookDelivery } from '../../src/background/deliver.ts';
 import { createSender } from '../../src/background/send.ts';
 import { webhookLimits } from '../../src/limits.ts';
@@ -32,12 +32,13 @@ function startDelivery(
   retryPause: typeof retryPauseSeconds = () => 0,
   timeoutMs = webhookLimits.attemptTimeoutMs,
   deliveries = openWebhookDeliveries(database.options),
+  meter = createNoopMeter(),
 ) {
   const { logger, errors } = createMemoryLogger();
   const delivery = startWebhookDelivery({
     deliveries,
     sender: createSender({ allowedAddresses: 'any', timeoutMs }),
-    meter: createNoopMeter(),
+    meter,
     secrets,
     logger,
     retryPause,
@@ -175,6 +176,23 @@ test('a delivery is given up after its last attempt', async () => {
   const givenUp = { attempts: 2, lastResult: 'HTTP 503', isDelivered: false, isPending: false };
   await expect.poll(() => stateOf(merchantId)).toEqual(givenUp);
   expect(receiver.received).toHaveLength(2);
+});
+
+test('the delay of an event is measured unless its endpoint fails or the event is redelivered', async () => {
+  const [working, failing] = [await newMerchant(), await newMerchant(respondWith(500))];
+  const record = vi.fn();
+  const meter: Meter = Object.create(createNoopMeter(), { createHistogram: { value: () => ({ record }) } });
+  startDelivery(() => undefined, undefined, undefined, meter);
+  for (const { merchantId, endpointId, receiver } of [working, failing]) {
+    const eventId = await storeEvent(merchantId);
+    await expect.poll(() => stateOf(merchantId)).toMatchObject({ isPending: false });
+    await endpoints.redeliver(merchantId, endpointId, eventId);
+    await expect.poll(() => receiver.received.length).toBe(2);
+  }
+  await storeEvent(failing.merchantId);
+  await expect.poll(() => failing.receiver.received.length).toBe(3);
+  // One for each event whose endpoint was working.
+  expect(record).toHaveBeenCalledTimes(2);
 });
 
 test('nothing is sent if the signing secret was stored with another key, which is an error of the gateway', async () => {

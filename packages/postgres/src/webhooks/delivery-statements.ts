@@ -131,6 +131,7 @@ function prepareClaim(db: PostgresJsDatabase, server: MerchantServer | undefined
     merchantId,
     endpointId,
     attempt: attempts,
+    wasAttempted: 'boolean',
     event: { eventId, type, createdAt },
     order: { ...getTableColumns(orders), isLeaseLive: 'boolean' },
     endpoint: { url, signingSecret, previousSecret: 'bytea' },
@@ -179,6 +180,7 @@ function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: C
         merchantId: webhookDeliveries.merchantId,
         endpointId: webhookDeliveries.endpointId,
         attempt: webhookDeliveries.attempts,
+        wasAttempted: sql<boolean>`${isNotNull(webhookDeliveries.lastResult)}`.as('was_attempted'),
         eventId: events.eventId,
         type: events.type,
         createdAt: events.createdAt,
@@ -191,6 +193,7 @@ function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: C
       merchantId: claimed.merchantId,
       endpointId: claimed.endpointId,
       attempt: claimed.attempt,
+      wasAttempted: claimed.wasAttempted,
       event: {
         eventId: claimed.eventId,
         type: claimed.type,

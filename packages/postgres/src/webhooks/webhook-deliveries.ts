@@ -39,8 +39,10 @@ export interface DeliveryEndpoint {
 export interface ClaimedDelivery extends EndpointKey {
   readonly mode: MerchantMode;
   readonly event: OrderEvent;
-  /** 1 for the first attempt. */
+  /** 1 for the first attempt, also after a redelivery. */
   readonly attempt: number;
+  /** Whether an earlier attempt has a result. */
+  readonly wasAttempted: boolean;
   /** Absent if the merchant has removed the endpoint, or it was disabled. */
   readonly endpoint: DeliveryEndpoint | undefined;
 }
@@ -191,11 +193,10 @@ function openServerQueue(options: DatabaseOptions) {
       const isDone = last === undefined && previous === undefined;
       if (rows.length === 0) return { deliveries: [], isDone };
       const accounts = await client.run(({ findAccountsOf }) => findAccountsOf(rows));
-      const deliveries = rows.map(({ merchantId, endpointId, attempt, event, order, endpoint }) => ({
+      const deliveries = rows.map(({ merchantId, event, order, endpoint, ...claimed }) => ({
+        ...claimed,
         merchantId: merchantId as AccountId,
-        endpointId,
         mode: accounts.get(merchantId)?.mode ?? 'live',
-        attempt,
         event: { ...event, createdAtMs: event.createdAt.getTime(), order: orderOf(order) },
         // The columns of an absent endpoint are null.
         endpoint: endpoint?.url ? { url: endpoint.url, signingSecrets: secretsOf(endpoint) } : undefined,
