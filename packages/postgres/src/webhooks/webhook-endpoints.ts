@@ -31,10 +31,12 @@ import { arrayLiteral } from '../connections/client.ts';
 import { accounts, events, livePreviousSecret, webhookDeliveries, webhookEndpoints } from '../schema.ts';
 import { leaseSeconds } from './delivery-statements.ts';
 
-/** The secrets of an endpoint as they will be stored. `was` is the stored signing secret that they replace. */
-export interface ReencryptedSecrets extends Pick<WebhookEndpoint, 'endpointId' | 'signingSecret' | 'previousSecret'> {
+type StoredSecrets = Pick<WebhookEndpoint, 'signingSecret' | 'previousSecret'>;
+
+/** The secrets of an endpoint as they will be stored. `was` are the stored secrets that they replace. */
+export interface ReencryptedSecrets extends StoredSecrets, Pick<WebhookEndpoint, 'endpointId'> {
   readonly merchantId: number;
-  readonly was: Uint8Array;
+  readonly was: StoredSecrets;
 }
 
 /** The operations of {@link openWebhookEndpoints}. */
@@ -115,7 +117,7 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
       }),
 
     /**
-     * Stores re-encrypted secrets, unless the signing secret no longer equals `was`. Returns the number of changed
+     * Stores re-encrypted secrets, unless those of the endpoint no longer equal `was`. Returns the number of changed
      * endpoints.
      */
     reencrypt: (endpoints: readonly ReencryptedSecrets[]) =>
@@ -126,10 +128,11 @@ export function openWebhookEndpoints({ actor = systemActor(), ...options }: Admi
         const endpointIds = sql`${arrayLiteral(endpoints, ({ endpointId }) => endpointId)}::text[]`;
         const changed = sql`
           update ${webhookEndpoints} set signing_secret = stored.signing_secret, previous_secret = stored.previous_secret
-          from unnest(${merchantIds}, ${endpointIds}, ${array(({ was }) => was)}, ${array(({ signingSecret }) => signingSecret)},
-            ${array(({ previousSecret }) => previousSecret)}) as stored (merchant_id, endpoint_id, was, signing_secret, previous_secret)
+          from unnest(${merchantIds}, ${endpointIds}, ${array(({ was }) => was.signingSecret)}, ${array(({ was }) => was.previousSecret)},
+            ${array(({ signingSecret }) => signingSecret)}, ${array(({ previousSecret }) => previousSecret)})
+            as stored (merchant_id, endpoint_id, was, previous_was, signing_secret, previous_secret)
           where ${webhookEndpoints}.merchant_id = stored.merchant_id and ${webhookEndpoints}.endpoint_id = stored.endpoint_id
-            and ${webhookEndpoints}.signing_secret = stored.was
+            and ${webhookEndpoints}.signing_secret = stored.was and ${webhookEndpoints}.previous_secret is not distinct from stored.previous_was
           returning ${webhookEndpoints}.merchant_id`;
         const details = sql`jsonb_build_object('endpoints', (select count(*) from acted))`;
         return (await runRecorded(db, changed, { name: 'webhook.reencrypt', actor }, { details })).length;

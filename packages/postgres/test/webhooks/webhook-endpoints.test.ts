@@ -67,6 +67,29 @@ test('a secret is rotated only if there is an endpoint', async () => {
   expect([found?.endpoint?.signingSecret, found?.endpoint?.previousSecret]).toEqual([Buffer.of(2), Buffer.of(1)]);
 });
 
+test('secrets are re-encrypted unless one of them has changed since they were read', async () => {
+  const { merchantId } = await newMerchant();
+  const removed = await newEndpoint(merchantId);
+  const kept = await newEndpoint(merchantId);
+  const reencrypted = async () =>
+    (await endpoints.listSecrets())
+      .filter(({ endpointId }) => endpointId === kept)
+      .map(({ signingSecret, previousSecret, ...key }) => ({
+        ...key,
+        was: { signingSecret, previousSecret },
+        signingSecret: Uint8Array.of(3),
+        previousSecret: previousSecret && Uint8Array.of(4),
+      }));
+  const early = await reencrypted();
+  // The secret of the removed endpoint still signs return links for a day.
+  await endpoints.remove(merchantId, removed);
+  expect(await endpoints.reencrypt(early)).toBe(0);
+  expect(await endpoints.reencrypt(await reencrypted())).toBe(1);
+  expect(await endpoints.list(merchantId)).toMatchObject([
+    { signingSecret: Buffer.of(3), previousSecret: Buffer.of(4) },
+  ]);
+});
+
 test('a redelivery queues an event as if it were new, whether or not it was queued before', async () => {
   const { merchantId } = await newMerchant();
   const [eventId] = (await storeEvents(database.sql, [merchantId], 1)) as [string];

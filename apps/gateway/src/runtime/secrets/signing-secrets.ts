@@ -17,7 +17,7 @@ export function newSigningSecret(secrets: SigningSecrets, merchantId: AccountId)
 
 /**
  * Encrypts the stored secrets of all endpoints again, with the first key. Skips endpoints whose current secret no key
- * decrypts, or whose secret is replaced concurrently. Removes a previous secret that no key decrypts. Returns the
+ * decrypts, or whose secrets change concurrently. Removes a previous secret that no key decrypts. Returns the
  * number of endpoints that were re-encrypted, and the total.
  */
 export async function reencryptAll(
@@ -29,11 +29,11 @@ export async function reencryptAll(
     const secret = encrypted && secrets.decrypt(merchantId, encrypted);
     return secret && secrets.encrypt(merchantId, secret);
   };
-  const reencrypted = stored.flatMap(({ merchantId: id, endpointId, signingSecret: was, previousSecret }) => {
+  const reencrypted = stored.flatMap(({ merchantId: id, endpointId, ...was }) => {
     const merchantId = id as AccountId;
-    const signingSecret = encryptAgain(merchantId, was);
-    const previous = encryptAgain(merchantId, previousSecret) ?? null;
-    return signingSecret ? [{ merchantId, endpointId, was, signingSecret, previousSecret: previous }] : [];
+    const signingSecret = encryptAgain(merchantId, was.signingSecret);
+    const previousSecret = encryptAgain(merchantId, was.previousSecret) ?? null;
+    return signingSecret ? [{ merchantId, endpointId, was, signingSecret, previousSecret }] : [];
   });
   return { count: await endpoints.reencrypt(reencrypted), total: stored.length };
 }
