@@ -123,7 +123,7 @@ program
           orderId,
         );
       }
-      end('There are no refused payments.');
+      end(open ? 'No refused payment is owed.' : 'There are no refused payments.');
     }),
   );
 

@@ -72,7 +72,7 @@ test('refused lists refused payments, newest first, and show prints those of an 
   expect(owed.map((line) => JSON.parse(line))).toMatchObject([{ payment_id: 'less' }]);
   // A simulated payment has no checkout system that could refund it.
   await runQuery(gateway.databaseUrl, "update refused_payments set checkout_id = null where payment_id = 'less'");
-  expect((await orders('refused', '--open')).stdout).toBe('There are no refused payments.\n');
+  expect((await orders('refused', '--open')).stdout).toBe('No refused payment is owed.\n');
   expect(await orders('refused', '--limit', '0')).toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^NUMBER must/),
