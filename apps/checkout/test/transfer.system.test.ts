@@ -23,9 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** Runs a command of `payments`. Returns what it prints. */
-async function run(args: readonly string[], secrets: readonly string[] = []): Promise<string> {
-  const lines: string[] = [];
+/** Runs a command of `payments`. Returns what it prints, and adds it to `lines`. */
+async function run(args: readonly string[], secrets: readonly string[] = [], lines: string[] = []): Promise<string> {
   const print = (line: string) => void lines.push(line);
   const providers = createProviders(world.store, { baseUrl: () => world.baseUrl });
   const encryption = createEncryption<string>([testSecretsKey]);
@@ -84,6 +83,14 @@ test('an order is paid by transfer: the page shows the details, and a statement 
   expect(await world.findOrder('transferred')).toMatchObject({ order_status: 'PAID' });
   expect(new URL(locationOf(await world.get(`/transfer/${token}`))).searchParams.get('order_status')).toBe('PAID');
   expect(await run(['statement', '--json', path])).toContain('"state":"KNOWN"');
+});
+
+test('a file that cannot be read is rejected, and not reported as a file without credits', async () => {
+  const lines: string[] = [];
+  await expect(run(['statement', join(folder, 'absent.xml')], [], lines)).rejects.toThrow(
+    'No part of this file was used',
+  );
+  expect(lines).toEqual([]);
 });
 
 test('a listed entry is assigned to an order, and no other one to the paid order', async () => {

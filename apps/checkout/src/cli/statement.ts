@@ -41,7 +41,7 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
             if (!(error instanceof StatementError)) throw error;
             rejected.push(`${file}: ${error.message} No part of this file was used.`);
           }
-        end('The files contain no credits.');
+        if (rejected.length === 0) end('The files contain no credits.');
         const missing = (await statements.withGapBefore()).map(
           ({ account, number }) => `Statement ${Number(number) - 1} of the account ${account} is missing.`,
         );
@@ -57,12 +57,12 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
     .action((creditId: number, orderToken: string) =>
       withImport(async (deps) => {
         const { state, reason, orderId } = await openImport(deps).assign(creditId, orderToken, actor);
-        if (state === 'KNOWN') throw new StartError(`The entry ${creditId} was reported before: ${reason}.`);
+        if (state === 'KNOWN') throw new StartError(`Entry ${creditId} was reported before: ${reason}.`);
         if (state === 'WAITING')
-          return print(`The entry ${creditId} waits: ${reason}. The checkout tries again each minute.`);
+          return print(`Entry ${creditId} waits: ${reason}. The checkout tries again each minute.`);
         if (state !== 'RECORDED')
-          throw new StartError(`The entry ${creditId} was not recorded: ${state === 'OWED' ? 'owed, ' : ''}${reason}.`);
-        print(`Recorded the entry ${creditId} as the payment of the order ${orderId}.`);
+          throw new StartError(`Entry ${creditId} was not recorded: ${state === 'OWED' ? 'owed, ' : ''}${reason}.`);
+        print(`Recorded entry ${creditId} as the payment of the order ${orderId}.`);
       }),
     );
 }

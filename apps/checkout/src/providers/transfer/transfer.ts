@@ -15,7 +15,7 @@ export const transfer: Offering = {
   secretNames: ['IBAN', 'Account holder'],
   async identify(secrets) {
     const { iban, name } = transferAccountOf(secrets);
-    if (iban === undefined) throw new StartError('The IBAN does not belong to an account in a SEPA country.');
+    if (iban === undefined) throw new StartError('The IBAN is mistyped, or its country is not part of SEPA.');
     if (!isTransferName(name))
       throw new StartError('The name of the account holder must have 1 to 70 characters, and no spaces around it.');
     return { account: iban, mode: 'live' };
