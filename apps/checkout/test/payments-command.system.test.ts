@@ -126,6 +126,11 @@ test('payments erase needs no gateway, and rejects a whole payment link', async 
   await expect(run(['erase', `https://pay.example/payment/${token}`])).rejects.toThrow('ORDER_TOKEN must be');
 });
 
+test('an account is not connected with a checkout system, which has no orders', async () => {
+  const connected = run(['connect', `chk_${'a'.repeat(24)}`, 'stripe'], [key]);
+  await expect(connected).rejects.toThrow('shown by `merchant list`');
+});
+
 test('a live key is never connected with a test merchant', async () => {
   const testMerchant = `app_test_${'a'.repeat(24)}`;
   await expect(run(['connect', testMerchant, 'stripe'], [key])).rejects.toThrow('This account is for live orders');
