@@ -123,6 +123,7 @@ test('payments runs as a user that the user database does not contain, as is com
 test('payments erase needs no gateway, and rejects a whole payment link', async () => {
   const token = 'a'.repeat(32);
   expect(await run(['erase', token])).toBe('Erased the digests of 0 payers.');
+  expect((await run(['log'])).split('\n').at(-1)).toMatch(/ tester +erase +payers 0$/);
   await expect(run(['erase', `https://pay.example/payment/${token}`])).rejects.toThrow('ORDER_TOKEN must be');
 });
 

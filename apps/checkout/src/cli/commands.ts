@@ -175,7 +175,7 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
         for (const { at, actor: by, action, merchantId, details } of await store.actions()) {
           const shown = Object.entries(details).map(([detail, value]) => `${detail} ${value}`);
           const fields = { at: at.toISOString(), actor: by, action, merchantId, details };
-          printRow(fields, displayTime(at), by, action, `${merchantId}`, shown.join(', '));
+          printRow(fields, displayTime(at), by, action, merchantId ?? '', shown.join(', '));
         }
         end('No account has been connected yet.');
       }),
