@@ -214,6 +214,17 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('a person is not asked for the refund of a card payment whose recording was confirmed to nobody', async () => {
+  const { intent, attempt } = await paid('unconfirmed');
+  const { attemptId = '' } = attempt ?? {};
+  const isLater = { state: 'CAPTURED', dueAt: new Date(Date.now() + 3_600_000) } as const;
+  await world.store.run((db) => db.update(attempts).set(isLater).where(eq(attempts.attemptId, attemptId)));
+  await request('unconfirmed', { refund_id: 'r-1' });
+  expect(await refundCommands().listed(intent.id)).toBeUndefined();
+  await expectReversals('unconfirmed', { refunds: [{ refund_id: 'r-1', status: 'SUCCEEDED' }] });
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'RECORDED' });
+});
+
 test('a refund that failed because of a dispute is made again, under another key, once the dispute is won', async () => {
   const { intent, attemptId } = await underpaid('failed-in-dispute');
   await world.advance(attemptId);

@@ -120,7 +120,7 @@ async function* refundsByHand(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
   }
   for await (const { refundId, amount: double, ...refund } of gateway.pendingRefunds()) {
     const { createdAt, paymentId, orderToken, orderId, merchantId, currency } = refund;
-    if (refundId === undefined || (await store.reported(orderToken, paymentId)) !== undefined) continue;
+    if (refundId === undefined || (await store.findByPayment(orderToken, paymentId)) !== undefined) continue;
     const amount = amountOfNumber(double);
     yield { kind: 'requested', createdAt, refundId, paymentId, orderToken, orderId, merchantId, amount, currency };
   }

@@ -8,7 +8,7 @@ async function keptBy(isIncomplete: boolean): Promise<readonly string[] | undefi
   let kept: readonly string[] | undefined;
   const deps = {
     store: {
-      reported: async () => ({ connectionId: 'con_refund' }),
+      findByPayment: async () => ({ connectionId: 'con_refund' }),
       async eraseKeys(connectionIds: readonly string[]) {
         kept = connectionIds;
         return 0;
@@ -31,7 +31,10 @@ test('an account that does not respond delays no refund of another one', async (
   const attempt = { provider: 'listed', leasedUntil: new Date() };
   const deps = {
     store: {
-      reported: async (_token: string, paymentId: string) => ({ attemptId: paymentId, connectionId: paymentId.at(0) }),
+      findByPayment: async (_token: string, paymentId: string) => ({
+        attemptId: paymentId,
+        connectionId: paymentId.at(0),
+      }),
       lease: async (attemptId: string) => ({ ...attempt, attemptId, connectionId: attemptId.at(0) }),
       release: async () => {},
     },

@@ -76,7 +76,7 @@ export function createRefunds(deps: RefundDeps) {
    */
   const advanceRefund = async (key: string, refund: PendingRefund, failing: Set<string | null>) => {
     const { orderToken, paymentId, refundId, providerRefundId } = refund;
-    const attempt = await store.reported(orderToken, paymentId);
+    const attempt = await store.findByPayment(orderToken, paymentId);
     if (attempt === undefined || failing.has(attempt.connectionId)) return;
     const isMade = refundId === undefined || providerRefundId !== undefined;
     try {
@@ -110,7 +110,7 @@ export function createRefunds(deps: RefundDeps) {
   const eraseKeys = async () => {
     const connectionIds = new Set<string>();
     for await (const { orderToken, paymentId } of gateway.pendingRefunds()) {
-      const attempt = await store.reported(orderToken, paymentId);
+      const attempt = await store.findByPayment(orderToken, paymentId);
       if (attempt?.connectionId) connectionIds.add(attempt.connectionId);
     }
     const count = await store.eraseKeys([...connectionIds]);

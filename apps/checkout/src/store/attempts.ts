@@ -48,17 +48,9 @@ export function findAttempts({ run, first }: Run) {
     /** Returns an attempt. */
     find: (attemptId: string) => first(select(eq(attempts.attemptId, attemptId))),
 
-    /** Returns the attempt with a payment that was reported to the gateway, whether or not it paid the order. */
-    reported: (orderToken: string, paymentId: string) =>
-      first(
-        select(
-          and(
-            eq(attempts.orderToken, orderToken),
-            eq(attempts.paymentId, paymentId),
-            inArray(attempts.state, ['RECORDED', 'OWED', 'REFUNDED']),
-          ),
-        ),
-      ),
+    /** Returns the attempt with a payment. */
+    findByPayment: (orderToken: string, paymentId: string) =>
+      first(select(and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId)))),
 
     /** Returns the payments of the last days that the gateway refused, unless a person refunded them by hand. */
     refused: (days: number) =>
