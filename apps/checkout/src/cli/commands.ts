@@ -1,5 +1,5 @@
 import { createCommand } from '@order-gateway/command';
-import { isClientId } from '@order-gateway/domain/accounts';
+import { merchantModeOf } from '@order-gateway/domain/accounts';
 import { parseOrderToken } from '@order-gateway/domain/links';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
@@ -72,10 +72,9 @@ export function paymentsCommands(
         const entered = await readSecrets(secretNames, keyFile);
         const secrets = Object.fromEntries(secretNames.map((secret, index) => [secret, entered[index] ?? '']));
         const { account, mode, settings = {} } = await tried(identify(secrets));
-        if (mode !== modeOf(merchantId))
-          throw new StartError(
-            `This account is for ${mode} orders, but ${merchantId} is a ${modeOf(merchantId)} merchant.`,
-          );
+        const merchantMode = merchantModeOf(merchantId);
+        if (mode !== merchantMode)
+          throw new StartError(`This account is for ${mode} orders, but ${merchantId} is a ${merchantMode} merchant.`);
         const encrypt = (id: string, values: object) => encryption.encrypt(id, Buffer.from(JSON.stringify(values)));
         const connectionId = newId('con');
         const found = { merchantId, provider: name, mode, account, settings };
@@ -191,9 +190,9 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
     );
 }
 
-/** Parses the client id of a merchant. A checkout system, whose id begins with `chk_`, has no orders. */
+/** Parses the client id of a merchant. A checkout system has no orders. */
 export function parseClientId(text: string): string {
-  if (isClientId(text) && !text.startsWith('chk_')) return text;
+  if (merchantModeOf(text) !== undefined) return text;
   throw new UsageError('CLIENT_ID must be a client id shown by `merchant list`.');
 }
 
@@ -201,11 +200,6 @@ export function parseClientId(text: string): string {
 function parseToken(text: string): string {
   if (parseOrderToken(text) !== undefined) return text;
   throw new UsageError('ORDER_TOKEN must be the last part of a payment link.');
-}
-
-/** A merchant's mode never changes, and its client id begins with it. */
-function modeOf(clientId: string): Account['mode'] {
-  return clientId.startsWith('app_test_') ? 'test' : 'live';
 }
 
 function providerOf(providers: PaymentsDeps['providers'], name: string) {

@@ -7,6 +7,7 @@ import {
   hashSecret,
   liveSecretsMax,
   matchesSecret,
+  merchantModeOf,
 } from './credentials.ts';
 
 const clientId = 'app_0123456789ABCDEFGHIJKLMN';
@@ -28,6 +29,15 @@ describe('new credentials', () => {
     expect(new Set(created.map((credentials) => credentials.clientId)).size).toBe(200);
     expect(new Set(created.map((credentials) => credentials.clientSecret)).size).toBe(200);
   });
+});
+
+it.each([
+  ['live', 'live'],
+  ['test', 'test'],
+  ['checkout', undefined],
+] as const)('a client id of the kind %s has the mode %s', (kind, mode) => {
+  const created = createClientId(randomBytes, kind);
+  expect([merchantModeOf(created), merchantModeOf(`${created}0`)]).toEqual([mode, undefined]);
 });
 
 describe('areWellFormed', () => {

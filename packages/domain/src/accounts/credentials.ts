@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { type RandomBytes, randomBase62 } from '../base62.ts';
+import type { MerchantMode } from './account.ts';
 
 /** An account's credentials, sent as `x-client-id` and `x-client-secret` to every API. */
 export interface Credentials {
@@ -33,6 +34,12 @@ export function createClientSecret(randomBytes: RandomBytes): string {
 /** Whether a text has the format of a client id. */
 export function isClientId(text: string): boolean {
   return clientIdFormat.test(text);
+}
+
+/** Returns the mode of the merchant that a client id names; `undefined` if it names a checkout system or nobody. */
+export function merchantModeOf(clientId: string): MerchantMode | undefined {
+  if (!isClientId(clientId) || clientId.startsWith(clientIdPrefixes.checkout)) return undefined;
+  return clientId.startsWith(clientIdPrefixes.test) ? 'test' : 'live';
 }
 
 /** Credentials as a request presents them: both can be absent. */
