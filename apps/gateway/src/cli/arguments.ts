@@ -98,7 +98,9 @@ export const parseTime = (option: '--before' | '--from' | '--ends') =>
   checked((text) => {
     try {
       // Unlike Date, Temporal rejects 30 February and a time without an offset.
-      return new Date(Temporal.Instant.from(text).epochMilliseconds);
+      const time = new Date(Temporal.Instant.from(text).epochMilliseconds);
+      // ISO 8601 writes other years in a form that PostgreSQL cannot parse.
+      return /^(?!0000)\d{4}-/.test(time.toISOString()) ? time : undefined;
     } catch {
       return undefined;
     }

@@ -133,6 +133,7 @@ describe('merchant with wrong arguments', () => {
     '2027-02-30T12:00:00Z',
     '2027-13-01T12:00:00Z',
     '2027-01-31T25:00:00Z',
+    '+012027-01-31T12:00:00Z',
   ])('--ends rejects %s', async (ends) => {
     const message = '--ends must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z.';
     await expect(merchant('secret', 'add', clientId, '--ends', ends)).rejects.toThrow(message);
