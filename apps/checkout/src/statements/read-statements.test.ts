@@ -269,6 +269,10 @@ test('a file of more than 50 MiB is rejected before it is read', async () => {
   await expect(readFile(path)).rejects.toThrow('The file is larger than 50 MiB.');
 });
 
+test('a folder is rejected as a file, so that those beside it are read', async () => {
+  await expect(readFile(folder)).rejects.toThrow(new StatementError('This is not a file.'));
+});
+
 const csv = (...rows: readonly string[]) => `Account,Date,Amount,Currency,Payer,Text,Note\n${rows.join('\n')}\n`;
 
 test('credits of a CSV file are read', async () => {

@@ -11,8 +11,10 @@ const bytesMax = 50 * 1_048_576;
  * is read to its end before any of them is used.
  */
 export async function* readStatements(file: FileHandle): AsyncGenerator<Statement | Credit> {
-  const { size } = await file.stat();
-  if (size > bytesMax) throw new StatementError('The file is larger than 50 MiB.');
+  const stat = await file.stat();
+  // A pipe can't be read twice.
+  if (!stat.isFile()) throw new StatementError('This is not a file.');
+  if (stat.size > bytesMax) throw new StatementError('The file is larger than 50 MiB.');
   const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(1_024), position: 0 });
   const isXml = buffer.toString('utf8', 0, bytesRead).trimStart().startsWith('<');
   yield* isXml ? readCamt(textOf(file)) : readCsv(textOf(file));
