@@ -379,16 +379,20 @@ function endDeliveries(merchantId: AccountId, endpointId: string): SQL {
  * with it in the last 24 hours and the other endpoint has no previous secret.
  */
 function handOverReturns(merchantId: AccountId, endpointId: string): SQL {
+  const overlap = sql`${secretOverlapHours} * interval '1 hour'`;
+  // A secret that was replaced after the endpoint was disabled has not signed links.
+  const signed = sql`case when signer.endpoint_id <> removed.endpoint_id and removed.previous_ends_at > removed.disabled_at + ${overlap}
+    then removed.previous_secret else removed.signing_secret end`;
   return sql`
     update ${webhookEndpoints} set previous_secret = handed.signing_secret, previous_ends_at = handed.ends_at
     from (
-      select successor.endpoint_id, removed.signing_secret, successor.ends_at
+      select successor.endpoint_id, ${signed} as signing_secret, successor.ends_at
       from ${signerOf(merchantId, endpointId)} as successor
       join ${webhookEndpoints} as next on next.merchant_id = ${merchantId} and next.endpoint_id = successor.endpoint_id
       cross join ${signerOf(merchantId)} as signer
       join ${webhookEndpoints} as removed on removed.merchant_id = ${merchantId} and removed.endpoint_id = ${endpointId}
       where (next.previous_ends_at is null or next.previous_ends_at <= now()) and (signer.endpoint_id = removed.endpoint_id
-        or removed.disabled_at > now() - ${secretOverlapHours} * interval '1 hour' and removed.created_at < next.created_at)
+        or removed.disabled_at > now() - ${overlap} and removed.created_at < next.created_at)
     ) as handed
     where ${webhookEndpoints.merchantId} = ${merchantId} and ${webhookEndpoints.endpointId} = handed.endpoint_id`;
 }

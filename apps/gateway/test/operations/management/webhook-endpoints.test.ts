@@ -138,6 +138,8 @@ test.each([
   [['disable first'], 'second', 'first'],
   [['disable first', 'wait a day'], 'second', undefined],
   [['disable first', 'delete first'], 'second', 'first'],
+  [['disable first', 'rotate first'], 'second', 'first'],
+  [['disable first', 'rotate first', 'delete first'], 'second', 'first'],
   [['get 410 first'], 'second', 'first'],
   [['rotate second', 'disable first'], 'second renewed', 'first'],
   [['disable second'], 'first', undefined],

@@ -40,7 +40,11 @@ export function returnSecretsByMerchant(rows: readonly Row[]): ReadonlyMap<numbe
     const older = others.filter(({ createdAt }) => createdAt < signer.createdAt);
     const former = [
       { secret: signer.previousSecret, endsMs: signer.previousEndsMs },
-      ...older.map(({ signingSecret, endsMs }) => ({ secret: endsMs === null ? null : signingSecret, endsMs })),
+      ...older.map(({ signingSecret, previousSecret, previousEndsMs, endsMs }) => {
+        // A secret that was replaced after the endpoint was disabled ends later than the endpoint.
+        const signed = Number(previousEndsMs) > Number(endsMs) ? previousSecret : signingSecret;
+        return { secret: endsMs === null ? null : signed, endsMs };
+      }),
     ].filter(({ secret }) => secret !== null);
     const [latest] = former.toSorted((a, b) => Number(b.endsMs) - Number(a.endsMs));
     secrets.set(merchantId, [signer.signingSecret, ...(latest?.secret ? [latest.secret] : [])]);
