@@ -51,8 +51,8 @@ td .button { padding: 0; border: none; white-space: nowrap; font-weight: 400; }
 .number { text-align: end; white-space: nowrap; }
 td time, .badge { white-space: nowrap; }
 @media (min-width: 64rem) { .id { white-space: nowrap; } }
-/* An order_id can be broken anywhere, so without a minimum its column would be as narrow as a word. */
-.order-id { min-inline-size: 14rem; }
+/* An ID can be broken anywhere, so without a minimum its column could be as narrow as a character. */
+.long-id { min-inline-size: 14rem; }
 .fields-of { gap: 0.25rem; grid-template-columns: minmax(0, 1fr); }
 .fields-of div { display: flex; flex-wrap: wrap; gap: 0 0.5rem; align-items: baseline; }
 dl { grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); }

@@ -98,7 +98,7 @@ ${metadataError === undefined ? '' : html`<p class="error" dir="auto">metadata $
 function ordersTable(visit: Visit, orders: readonly OrderRecord[]): Html {
   const { texts, language, link } = visit;
   const rows = orders.map(
-    (order) => html`<tr><td class="order-id"><a href="${link(orderPath(order))}"><bdi>${order.order_id}</bdi></a></td>
+    (order) => html`<tr><td class="long-id"><a href="${link(orderPath(order))}"><bdi>${order.order_id}</bdi></a></td>
 <td><bdi>${listedNote(order.order_note)}</bdi></td>
 <td class="number">${amountOf(visit, order)}</td><td>${badgeOf(visit, order)}</td>
 <td>${timeOf(Date.parse(order.created_at), language)}</td></tr>`,

@@ -153,7 +153,7 @@ function deliveriesTable(
       next_attempt_at === undefined
         ? ''
         : html`<br>${texts.nextAttempt} ${timeOf(Date.parse(next_attempt_at), language)}`;
-    return html`<tr><td>${type}<br><span class="soft"><bdi>${event_id}</bdi></span></td>
+    return html`<tr><td class="long-id">${type}<br><span class="soft"><bdi>${event_id}</bdi></span></td>
 <td>${timeOf(Date.parse(created_at), language)}</td><td><span class="status badge${status === 'delivered' ? ' paid' : ''}">${texts[status]}</span></td>
 <td>${filled(texts.attempts, { count: attempts })}${last_result === undefined ? '' : html`: <bdi>${last_result}</bdi>`}${attempt}</td>
 <td>${mayManage && endpointStatus === 'enabled' ? redeliverForm(event_id) : ''}</td></tr>`;

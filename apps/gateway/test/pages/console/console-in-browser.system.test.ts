@@ -127,6 +127,10 @@ await describeInBrowser('the console', (browser) => {
     expect(await page.locator('td .status').allTextContents()).toEqual(['Failing']);
     await page.getByRole('link', { name: body.url }).click();
     await page.getByText('ECONNREFUSED').waitFor();
+    // On a tablet, the column of the events is wider than a character.
+    await page.setViewportSize({ width: 700, height: 800 });
+    const box = await page.getByRole('cell', { name: 'order.paid' }).boundingBox();
+    expect(box?.width).toBeGreaterThan(150);
   });
 
   test('every page with long and hostile texts fits and is accessible in every size and colour scheme', async () => {
