@@ -46,7 +46,8 @@ input:not([type="file"], [type^="date"]), textarea { unicode-bidi: plaintext; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; inline-size: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: start; color: var(--soft); font-weight: 400; font-size: 0.875rem; }
-th, td { border-block-end: 1px solid var(--line); padding-block: 0.625rem; padding-inline: 0 1rem; vertical-align: top; }
+/* A word that can be broken anywhere does not widen its column, so only IDs can be broken anywhere. */
+th, td { border-block-end: 1px solid var(--line); padding-block: 0.625rem; padding-inline: 0 1rem; vertical-align: top; overflow-wrap: break-word; }
 td .button { padding: 0; border: none; white-space: nowrap; font-weight: 400; }
 .number { text-align: end; white-space: nowrap; }
 td time, .badge { white-space: nowrap; }

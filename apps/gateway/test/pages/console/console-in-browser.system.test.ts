@@ -133,6 +133,19 @@ await describeInBrowser('the console', (browser) => {
     expect(box?.width).toBeGreaterThan(150);
   });
 
+  test('no heading of a table is broken within a word on a tablet', async () => {
+    const page = await signIn(await testShop());
+    await page.setViewportSize({ width: 660, height: 800 });
+    await page.getByRole('link', { name: 'People' }).click();
+    await page.getByRole('columnheader', { name: 'Name' }).waitFor();
+    const lines = `(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector('th'));
+      return range.getClientRects().length;
+    })()`;
+    expect(await page.evaluate(lines)).toBe(1);
+  });
+
   test('every page with long and hostile texts fits and is accessible in every size and colour scheme', async () => {
     const shop = await testShop();
     await gateway.accounts.rename(shop.credentials.clientId, 'W'.repeat(200));
