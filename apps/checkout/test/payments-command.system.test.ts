@@ -120,11 +120,12 @@ test('payments runs as a user that the user database does not contain, as is com
   expect((await promisify(execFile)(process.execPath, args)).stdout).toMatch(/^Usage: payments /);
 });
 
-test('payments erase needs no gateway, and rejects a whole payment link', async () => {
+test('payments erase needs no gateway, accepts a payment link, and rejects what is neither a link nor a token', async () => {
   const token = 'a'.repeat(32);
   expect(await run(['erase', token])).toBe('Erased the digests of 0 payers.');
   expect((await run(['log'])).split('\n').at(-1)).toMatch(/ tester +erase +payers 0$/);
-  await expect(run(['erase', `https://pay.example/payment/${token}`])).rejects.toThrow('ORDER_TOKEN must be');
+  expect(await run(['erase', `https://pay.example/payment/${token}?lang=de`])).toBe('Erased the digests of 0 payers.');
+  await expect(run(['erase', `${token}0`])).rejects.toThrow('ORDER_TOKEN must be');
 });
 
 test('an account is not connected with a checkout system, which has no orders', async () => {

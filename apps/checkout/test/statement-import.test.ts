@@ -431,7 +431,8 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
 
 test('payments assign says that an entry waits, or was reported before', async () => {
   await createOrder();
-  const orderToken = `token${number}`;
+  const orderToken = 'a'.repeat(32);
+  orders.set(orderToken, orders.get(`token${number}`) ?? {});
   await importEntries([payBy('Thanks', { reference: 'B1' })]);
   const isListed = eq(credits.paymentId, `${account}/B1/1`);
   const credit = await store.first((db) => db.select().from(credits).where(isListed));

@@ -98,7 +98,9 @@ test('a listed entry is assigned to an order, and no other one to the paid order
   const listed = JSON.parse(
     (await run(['statement', '--json', await statement('Order 7', 'Order 8')])).split('\n')[0] ?? '',
   );
-  expect(await run(['assign', listed.entry, token])).toContain('payment of the order assigned');
+  expect(await run(['assign', listed.entry, `https://pay.example/payment/${token}`])).toContain(
+    'payment of the order assigned',
+  );
   expect(await world.findOrder('assigned')).toMatchObject({ order_status: 'PAID' });
   const second = `${Number(listed.entry) + 1}`;
   await expect(run(['assign', second, token])).rejects.toThrow('order_not_payable');

@@ -1,6 +1,6 @@
 import { createCommand } from '@order-gateway/command';
 import { merchantModeOf } from '@order-gateway/domain/accounts';
-import { parseOrderToken } from '@order-gateway/domain/links';
+import { parseOrderToken, tokenIn } from '@order-gateway/domain/links';
 import { displayTime, startList } from '@order-gateway/runtime/output';
 import { messageOf, StartError, UsageError, usageExitCode } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
@@ -182,7 +182,7 @@ function addRecordCommands(program: Command, withPayments: With<PaymentsDeps>, {
   program
     .command('erase')
     .description("Erases the digests of an order's payers. `orders erase` erases the order's own data at the gateway.")
-    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order', parseToken)
+    .argument('<ORDER_TOKEN>', 'the payment link of the order, or its order_token', parseToken)
     .action((orderToken: string) =>
       withPayments(async ({ store }) =>
         print(`Erased the digests of ${await openErasure(store).eraseOrder(orderToken, actor)} payers.`),
@@ -196,10 +196,11 @@ export function parseClientId(text: string): string {
   throw new UsageError('CLIENT_ID must be a client id shown by `merchant list`.');
 }
 
-/** Parses an order token, so that the erasure of a whole link does not look like one of an order without payers. */
-function parseToken(text: string): string {
-  if (parseOrderToken(text) !== undefined) return text;
-  throw new UsageError('ORDER_TOKEN must be the last part of a payment link.');
+/** Parses an order token or the payment link that contains it. */
+export function parseToken(text: string): string {
+  const token = parseOrderToken(tokenIn(text));
+  if (token !== undefined) return token;
+  throw new UsageError('ORDER_TOKEN must be a payment link or an order_token.');
 }
 
 function providerOf(providers: PaymentsDeps['providers'], name: string) {

@@ -11,7 +11,7 @@ import { hasKey } from '../providers/accounts.ts';
 import { readReversals } from '../providers/provider.ts';
 import { openCredits } from '../statements/credits.ts';
 import { paymentOfAttempt } from '../store/schema.ts';
-import { type GatewayDeps, jsonHelp, type Output, type With } from './commands.ts';
+import { type GatewayDeps, jsonHelp, type Output, parseToken, type With } from './commands.ts';
 
 /** Adds the commands for refunds that a person makes, such as those of transfers, to `payments`. */
 export function addRefundCommands(program: Command, withRefunds: With<GatewayDeps>, { print, actor }: Output): void {
@@ -38,7 +38,7 @@ export function addRefundCommands(program: Command, withRefunds: With<GatewayDep
   program
     .command('refunded')
     .description('Records that a person refunded what `payments refunds` lists.')
-    .argument('<ORDER_TOKEN>', 'its order token')
+    .argument('<ORDER_TOKEN>', 'the payment link of the order, or its order_token', parseToken)
     .argument('<REFUND>', 'its identifier')
     .option('--failed', 'it failed: the bank returned the money, even if the refund was recorded as made')
     .action((orderToken: string, refundId: string, { failed }: { failed?: true }) =>

@@ -4,7 +4,7 @@ import { StartError, UsageError } from '@order-gateway/runtime/process';
 import type { Command } from 'commander';
 import { type ImportDeps, openImport } from '../statements/import.ts';
 import { StatementError } from '../statements/statement.ts';
-import { jsonHelp, type Output, type With } from './commands.ts';
+import { jsonHelp, type Output, parseToken, type With } from './commands.ts';
 
 const reasonsHelp = `
 RECORDED: the order is paid. WAITING: another payment of the order is in
@@ -53,7 +53,7 @@ export function addStatementCommands(program: Command, withImport: With<ImportDe
     .command('assign')
     .description('Records a listed entry of a statement as the payment of an order.')
     .argument('<ENTRY>', 'its number in the output of `payments statement`', parseEntry)
-    .argument('<ORDER_TOKEN>', 'the last part of the payment link of the order')
+    .argument('<ORDER_TOKEN>', 'the payment link of the order, or its order_token', parseToken)
     .action((creditId: number, orderToken: string) =>
       withImport(async (deps) => {
         const { state, reason, orderId } = await openImport(deps).assign(creditId, orderToken, actor);
