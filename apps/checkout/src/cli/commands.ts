@@ -51,7 +51,10 @@ export function paymentsCommands(
   withPayments: With<PaymentsDeps>,
   { print, readSecrets, actor }: Output & { readonly readSecrets: ReadSecrets },
 ): Command {
-  const program = createCommand('payments', "Connects merchants' own accounts at payment providers.")
+  const program = createCommand(
+    'payments',
+    "Connects merchants' accounts at providers, and records transfers and refunds.",
+  )
     .showHelpAfterError()
     .addHelpText('after', environmentHelp)
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : usageExitCode));
