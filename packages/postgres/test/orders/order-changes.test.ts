@@ -181,6 +181,22 @@ test('an order shows only its latest 20 refused payments, but the earlier ones a
   expect(stored).toEqual({ count: 25 });
 });
 
+test('the payment of a deleted order is known, and cannot pay a new order with the same order_id', async () => {
+  const store = openStore();
+  const merchantId = await newMerchantId();
+  const [deleted, order] = [sampleOrder(merchantId), sampleOrder(merchantId)];
+  const payment = { checkoutId: merchantId, paymentId: 'p-1', paidAtMs: order.createdAtMs };
+  const pay = (unpaid: Order) =>
+    store.change({ transition: transitions.pay, order: { ...unpaid, orderStatus: 'PAID', payment } }, enoughMs);
+  await store.create(deleted, enoughMs);
+  expect(await pay(deleted)).toStrictEqual({ kind: 'changed' });
+  await database.sql`delete from orders where merchant_id = ${merchantId}`;
+  await store.create(order, enoughMs);
+  expect(await pay(order)).toStrictEqual({ kind: 'conflict' });
+  const found = await store.findForPayment(order.orderToken, payment, enoughMs);
+  expect(found).toMatchObject({ isKnown: true, refused: null, order: { orderStatus: 'UN_PAID' } });
+});
+
 test('the event of each refused payment shows that payment last, even if several are refused at the same time', async () => {
   const store = openStore();
   const order = sampleOrder(await newMerchantId());

@@ -86,7 +86,7 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
     clients: withoutClose(clients),
     waitingMax: queueLimits.lookups.waitingMax,
     ownerOf: ({ token }) => merchantIdOf(token),
-    run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, key))),
+    run: async (client, keys) => Promise.all(keys.map((key) => findForPayment(client, options.server, key))),
   });
   const find = withExpiryStored(queue, expireOrder);
   const findForReport = withExpiryStored(payments, expireOrder);
@@ -255,9 +255,14 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
 /**
  * Reads the payment before its order. If the payment is stored for this order between the two reads, the order already
  * shows it. If it is stored for another order in that time, the change will fail. On Citus, a payment can be stored
- * before it changes its order; until then, it counts as unknown.
+ * before it changes its order; until then, it counts as unknown. On one server, a payment that is stored for this
+ * order but did not change it is that of a deleted order with the same order_id.
  */
-async function findForPayment(client: SharedClient, key: PaymentKey): Promise<PaymentLookup | Unstored<PaymentLookup>> {
+async function findForPayment(
+  client: SharedClient,
+  server: MerchantServer | undefined,
+  key: PaymentKey,
+): Promise<PaymentLookup | Unstored<PaymentLookup>> {
   const reading = client.run(({ payment }) => payment.execute({ ...key }));
   const findAccounts: FindMerchants = (client, ids) => readMerchants(client, ids, [key.checkoutId]);
   const link = readLinks(client, [byToken(key.token)], findAccounts);
@@ -270,7 +275,7 @@ async function findForPayment(client: SharedClient, key: PaymentKey): Promise<Pa
   const [stored] =
     isOfOrder && !hasPaid ? await client.run(({ refused }) => refused.execute({ ...key, merchantId, orderId })) : [];
   const refused = stored === undefined ? null : refusedPaymentOf(stored.refused);
-  const isKnown = isOfOrder ? hasPaid || refused !== null : payment !== undefined;
+  const isKnown = isOfOrder && server ? hasPaid || refused !== null : payment !== undefined;
   return unlessUnstored<PaymentLookup>([row], {
     ...linkOf(row, merchant),
     isKnown,
