@@ -12,6 +12,8 @@ test.each([
   [{ status: 'SUCCEEDED', refund_id: 'r-1' }, 'provider_refund_id missing'],
   [{ status: 'PENDING', refund_id: 'r-1', provider_refund_id: '' }, 'provider_refund_id missing'],
   [{ status: 'FAILED' }, 'provider_refund_id missing'],
+  [{ status: 'PENDING', provider_refund_id: ' ' }, 'provider_refund_id blank'],
+  [{ status: 'FAILED', refund_id: ' ' }, 'refund_id blank'],
   [{ status: 'REFUND_STATUS_UNSPECIFIED', provider_refund_id: 're_1' }, 'status missing'],
   [{ status: 'DONE', provider_refund_id: 're_1' }, 'status not_allowed'],
 ])('a reported refund has the provider’s id, unless the merchant’s refund failed: %j is %s', (ids, expected) => {

@@ -26,7 +26,7 @@ import {
   scopeOf,
 } from '../requests/list-parameters.ts';
 import type { Result } from '../result.ts';
-import { optionalIdRule, paymentIdRule } from './parse-payment.ts';
+import { paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
 type Input = Readonly<Record<string, unknown>>;
@@ -70,8 +70,8 @@ export function parseReportedRefund(
   const refundedAt = absentIfEmpty(input.refunded_at) ?? undefined;
   const checked = {
     ...checkReport(input),
-    refund_id: checkField(optionalIdRule, absentIfEmpty(input.refund_id)),
-    provider_refund_id: checkField(optionalIdRule, absentIfEmpty(input.provider_refund_id)),
+    refund_id: checkOptionalId(input.refund_id),
+    provider_refund_id: checkOptionalId(input.provider_refund_id),
     status: checkField(refundStatusRule, sentStatus(input.status)),
     refunded_at: refundedAt === undefined ? undefined : checkTime(refundedAt),
   };
@@ -88,6 +88,12 @@ export function parseReportedRefund(
     status: checked.status as ReportedRefund['status'],
     refundedAtMs: (checked.refunded_at as number | undefined) ?? null,
   });
+}
+
+/** Checks an id that may be absent, but not blank. */
+function checkOptionalId(value: unknown) {
+  const id = absentIfEmpty(value) ?? undefined;
+  return id === undefined ? '' : checkField(paymentIdRule, id);
 }
 
 /** Checks the fields of a dispute that a checkout system reports. */
