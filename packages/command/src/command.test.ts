@@ -46,3 +46,9 @@ test('--help and --version print their texts', () => {
   expect(run(sample(), '--help').printed).toContain('show this help');
   expect(run(sample(), 'pay', '--help').printed).toContain('show this help');
 });
+
+test('only a command with subcommands has help for them', () => {
+  expect(run(sample(), '--help').printed).toMatch(/help \[command\] +show the help of a command/);
+  expect(run(sample(), 'pay', '--help').printed).not.toContain('help [command]');
+  expect(run(createCommand('sample', 'Has no subcommands.'), '--help').printed).not.toContain('help [command]');
+});

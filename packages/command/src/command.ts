@@ -7,7 +7,9 @@ export const helpFormat = { helpWidth: helpColumns, minWidthToWrap: 24 } as cons
 
 /** A command or one of its subcommands. */
 class ProjectCommand extends Command {
+  /** Creates a subcommand. Only a command that has some has help for them, which is a subcommand itself. */
   override createCommand(name?: string): Command {
+    if (name !== 'help') this.helpCommand('help [command]', 'show the help of a command');
     return new ProjectCommand(name);
   }
 
@@ -32,7 +34,6 @@ export function createCommand(name: string, description: string): Command {
     .description(description)
     .configureHelp(helpFormat)
     .helpOption('-h, --help', 'show this help')
-    .helpCommand('help [command]', 'show the help of a command')
     .version(manifest.version, '-V, --version', 'show the version');
 }
 
