@@ -34,7 +34,7 @@ async function startDatabase() {
 }
 
 /** How often a fixture is replayed if the machine was too busy for a call, and the pause before each repetition. */
-const runsMax = 3;
+const runsMax = 6;
 const pauseMs = 10_000;
 
 /**
