@@ -380,8 +380,9 @@ function endDeliveries(merchantId: AccountId, endpointId: string): SQL {
  */
 function handOverReturns(merchantId: AccountId, endpointId: string): SQL {
   const overlap = sql`${secretOverlapHours} * interval '1 hour'`;
-  // A secret that was replaced after the endpoint was disabled has not signed links.
-  const signed = sql`case when signer.endpoint_id <> removed.endpoint_id and removed.previous_ends_at > removed.disabled_at + ${overlap}
+  // A secret that was replaced after the endpoint was disabled has not signed links. Citus allows only immutable
+  // functions in a case, and the difference of two times is one.
+  const signed = sql`case when signer.endpoint_id <> removed.endpoint_id and removed.previous_ends_at - removed.disabled_at > ${overlap}
     then removed.previous_secret else removed.signing_secret end`;
   return sql`
     update ${webhookEndpoints} set previous_secret = handed.signing_secret, previous_ends_at = handed.ends_at
