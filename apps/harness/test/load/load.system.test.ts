@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import manifest from '../../../../package.json' with { type: 'json' };
@@ -17,15 +17,20 @@ test('a short run in every protocol passes its thresholds, is audited, and write
   const shares = ['--replay-share', '0.1', '--invalid-share', '0.1', '--merchants', '2', '--connections', '2'];
   // The rate is low enough that even a slow machine sends each call in time.
   const rate = ['--protocol', 'mixed', '--rate', '20', '--duration', '3s'];
-  const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
-  expect(`${stdout}${stderr}`).toContain('passed');
-  expect(code).toBe(0);
-  const report = JSON.parse(readFileSync(jsonFile, 'utf8'));
-  expect(report).toMatchObject({ scheduled: 60, done: 60, audit: { lost: 0, duplicated: 0, changed: 0 } });
-  // On a busy machine, the calls for which the gateway opens its sessions can be late.
-  const wrong = report.outcomes.filter((counts: { wrong: number }) => counts.wrong > 0);
-  const wrongOutcomes = wrong.map(({ outcome }: { outcome: string }) => outcome);
-  expect(['deadline_exceeded', 'unavailable']).toEqual(expect.arrayContaining(wrongOutcomes));
+  const run = async () => {
+    // A run does not overwrite the journal of another one.
+    rmSync(journal, { force: true });
+    const { code, stdout, stderr } = await load([...rate, ...shares, ...files, '--audit', '--seed', '5']);
+    expect(`${stdout}${stderr}`).toContain('passed');
+    expect(code).toBe(0);
+    return { stdout, report: JSON.parse(readFileSync(jsonFile, 'utf8')) };
+  };
+  // On a busy machine, the calls for which the gateway opens its sessions can be late. Then the run is repeated.
+  const isLate = ({ outcomes }: { outcomes: readonly { outcome: string; wrong: number }[] }) =>
+    outcomes.some(({ outcome, wrong }) => wrong > 0 && /^(deadline_exceeded|unavailable)$/.test(outcome));
+  let { stdout, report } = await run();
+  for (let runs = 1; runs < 3 && isLate(report); runs += 1) ({ stdout, report } = await run());
+  expect(report).toMatchObject({ scheduled: 60, done: 60, errors: 0, audit: { lost: 0, duplicated: 0, changed: 0 } });
   expect(report.outcomes.map(({ outcome }: { outcome: string }) => outcome)).toContain('replayed');
   expect(readFileSync(htmlFile, 'utf8')).toContain('passed');
   expect(report.by_second).toHaveLength(3);
