@@ -29,6 +29,8 @@ export type AttemptInput = Received<'order_token' | 'attempt_id' | 'lease_second
 /** The rule for payment_id and attempt_id. */
 export const paymentIdRule = textRule(128);
 
+const optionalIdRule = { ...paymentIdRule, required: false };
+
 /**
  * Checks all fields of a payment; amount and currency follow the same rules as those of an order. An empty text counts
  * as absent, because Protobuf does not distinguish them. Returns the fields, or an error for each invalid one. Never
@@ -41,7 +43,7 @@ export function parsePayment(input: PaymentInput) {
     ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
     order_amount: checkField(fieldRules.order_amount, input.order_amount),
     order_currency: checkField(fieldRules.order_currency, absentIfEmpty(input.order_currency)),
-    attempt_id: checkField({ ...paymentIdRule, required: false }, input.attempt_id),
+    attempt_id: checkField(optionalIdRule, input.attempt_id),
   };
   const tooPrecise = checkPrecision(values.order_amount, values.order_currency);
   const checked = { ...values, order_amount: tooPrecise ?? values.order_amount };
