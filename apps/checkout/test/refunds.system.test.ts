@@ -214,7 +214,7 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   expect(madeOf(intent)).toHaveLength(1);
 });
 
-test('a person is not asked for the refund of a card payment whose recording was confirmed to nobody', async () => {
+test('a person is not asked to refund a card payment whose recording was not confirmed', async () => {
   const { intent, attempt } = await paid('unconfirmed');
   const { attemptId = '' } = attempt ?? {};
   const isLater = { state: 'CAPTURED', dueAt: new Date(Date.now() + 3_600_000) } as const;

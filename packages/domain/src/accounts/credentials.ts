@@ -36,7 +36,7 @@ export function isClientId(text: string): boolean {
   return clientIdFormat.test(text);
 }
 
-/** Returns the mode of the merchant that a client id names; `undefined` if it names a checkout system or nobody. */
+/** Returns the mode of the merchant with a client id; `undefined` for any other text. */
 export function merchantModeOf(clientId: string): MerchantMode | undefined {
   if (!isClientId(clientId) || clientId.startsWith(clientIdPrefixes.checkout)) return undefined;
   return clientId.startsWith(clientIdPrefixes.test) ? 'test' : 'live';
