@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createEncryption } from '@order-gateway/runtime/encryption';
+import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { paymentsCommands } from '../src/cli/commands.ts';
 import { addStatementCommands } from '../src/cli/statement.ts';
@@ -10,6 +11,8 @@ import { openGateway } from '../src/gateway/gateway.ts';
 import { createProviders } from '../src/providers/all.ts';
 import { creditorReferenceOf } from '../src/providers/transfer/creditor-reference.ts';
 import { inGroups } from '../src/providers/transfer/mod97.ts';
+import { type ImportDeps, openImport } from '../src/statements/import.ts';
+import { credits } from '../src/store/schema.ts';
 import { statementXml, testIban, transaction } from '../testing/statements.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
@@ -116,6 +119,48 @@ test('a transfer of an order with a payment in progress waits', async () => {
   expect(await run(['statement', path])).toMatch(/WAITING.*payment_in_progress/);
   expect(await world.findOrder('claimed')).toMatchObject({ order_status: 'UN_PAID' });
 });
+
+test.each([
+  ['UN_PAID', 'RECORDED'],
+  ['CANCELLED', 'OWED'],
+])(
+  'a date that the gateway stored for an order that was %s, without a response, is reported again',
+  async (status, state) => {
+    const orderId = `lost-${status}`;
+    const token = await world.createOrder(orderId, order);
+    await world.post(`/pay/${token}`);
+    const { service_order_id } = await world.findOrder(orderId);
+    if (status === 'CANCELLED') await world.call('POST', `/order/${orderId}/cancel`);
+    const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
+    let isLost = true;
+    const losing: ImportDeps['gateway'] = {
+      ...gateway,
+      async recordTransfer(payment) {
+        const answer = await gateway.recordTransfer(payment);
+        if (payment.paidAt === null && isLost) {
+          isLost = false;
+          throw new Error('the response was lost');
+        }
+        return answer;
+      },
+    };
+    const tooEarly = `<RltdDts><AccptncDtTm>2026-01-01T00:00:00Z</AccptncDtTm></RltdDts>`;
+    const path = join(folder, 'too-early.xml');
+    const text = creditorReferenceOf(Number(service_order_id));
+    const entry = {
+      date: today,
+      amount: '25.50',
+      transactions: [transaction(text, { extra: tooEarly, payer: orderId })],
+    };
+    await writeFile(path, statementXml([entry]));
+    const statements = openImport({ store: world.store, gateway: losing });
+    const [first] = await Array.fromAsync(statements.importFile(path, false));
+    expect(first).toMatchObject({ state: 'WAITING', reason: 'the response was lost' });
+    await statements.reportWaiting();
+    const isFirst = eq(credits.creditId, Number(first?.creditId));
+    expect(await world.store.run((db) => db.select().from(credits).where(isFirst))).toMatchObject([{ state }]);
+  },
+);
 
 test('a file that is rejected is named, and other files are read', async () => {
   const path = join(folder, 'page.html');

@@ -175,8 +175,9 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
     const payment = { ...attempt, paymentId, paidOn, amount: amountHundredths, currency };
     let answer = await gateway.recordTransfer({ ...payment, paidAt });
-    // A bank can write a time at which the payment can't have been made, such as midnight before the order existed.
-    if (answer.refused === 'invalid_request' && paidAt !== null)
+    // A bank can write a time at which the payment can't have been made, such as midnight before the order existed. If
+    // the payment was then stored with its date, the time is a conflict.
+    if (paidAt !== null && (answer.refused === 'invalid_request' || answer.refused === 'payment_id_conflict'))
       answer = await gateway.recordTransfer({ ...payment, paidAt: null });
     if (answer.refused === undefined) return { state: 'RECORDED', orderId };
     return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
