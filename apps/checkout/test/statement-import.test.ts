@@ -429,6 +429,22 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
 });
 
+test('an entry that was assigned waits for that order, although its text names another one', async () => {
+  const entry = payBy(await createOrder(20), { reference: 'B1' });
+  await createOrder();
+  expect(await importEntries([entry])).toEqual(['LISTED another_amount']);
+  const isListed = eq(credits.paymentId, `${account}/B1/1`);
+  const credit = await store.first((db) => db.select().from(credits).where(isListed));
+  const statements = openImport({ store, gateway });
+  answers = { start: 'payment_in_progress' };
+  const waiting = await statements.assign(Number(credit?.creditId), `token${number}`, 'tester');
+  expect(waiting).toMatchObject({ state: 'WAITING' });
+  expect(await importEntries([entry])).toEqual(['WAITING payment_in_progress']);
+  answers = {};
+  await statements.reportWaiting();
+  expect(recorded).toContainEqual(expect.objectContaining({ orderToken: `token${number}` }));
+});
+
 test('payments assign says that an entry waits, or was reported before', async () => {
   await createOrder();
   const orderToken = 'a'.repeat(32);

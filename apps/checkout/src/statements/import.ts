@@ -46,7 +46,7 @@ export function openImport(deps: ImportDeps) {
     const { account, paymentId, amount, currency, payerDigest, acceptedAt, date: paidOn, problem } = credit;
     if (problem !== undefined || amount === undefined) return { credit, state: 'LISTED', reason: problem };
     const found = credit.references.length === 0 ? [] : await transfers.findTo(account, credit.references);
-    const [transfer] = found;
+    const transfer = found.length === 1 ? found[0] : undefined;
     const reason =
       found.length > 1 ? 'several_orders' : credit.references.length > 0 ? 'unknown_order' : 'no_reference';
     const fields = {
@@ -55,7 +55,7 @@ export function openImport(deps: ImportDeps) {
       amountHundredths: amount,
       currency,
       payerDigest,
-      reference: found.length === 1 ? (transfer?.reference ?? null) : null,
+      reference: transfer?.reference ?? null,
       paidAt: acceptedAt ?? null,
       paidOn,
       state: 'LISTED' as const,
@@ -69,14 +69,14 @@ export function openImport(deps: ImportDeps) {
       return { ...outcome, creditId: undefined, state: 'LISTED', reason: 'reference_reused' };
     if (['RECORDED', 'OWED', 'REFUNDED'].includes(stored.state))
       return { ...outcome, ...((!isDryRun && (await reportIfLost(stored))) || { state: 'KNOWN' as const }) };
-    // A person can have assigned an entry that waits.
-    if (transfer === undefined || found.length > 1)
-      return { ...outcome, state: stored.state, reason: stored.state === 'LISTED' ? reason : (stored.reason ?? '') };
-    if (await credits.isDuplicate(fields)) {
+    // A person can have assigned an entry that waits. It may have been reported, so it is no duplicate.
+    const isWaiting = stored.state === 'WAITING';
+    const orderToken = isWaiting ? stored.orderToken : transfer?.orderToken;
+    if (!orderToken) return { ...outcome, state: 'LISTED', reason };
+    if (!isWaiting && (await credits.isDuplicate(fields))) {
       if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });
       return { ...outcome, state: 'LISTED', reason: 'possible_duplicate' };
     }
-    const { orderToken } = transfer;
     if (!isDryRun) return { ...outcome, ...(await reportAndStore(stored, orderToken)) };
     const expected = await report(stored, orderToken, true);
     if (expected.state !== 'MATCHED') return { ...outcome, ...expected };
