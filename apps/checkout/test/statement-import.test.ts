@@ -52,7 +52,10 @@ const gateway = {
     if (!isReplay) recorded.push(payment);
     if (answers.crash) throw new Error('the response was lost');
     const refused = answers.record ?? (!isReplay && recorded.length > 1 ? 'order_already_paid' : undefined);
-    return refused === undefined ? { order: orders.get(payment.orderToken) as CheckoutOrder } : { refused };
+    if (refused !== undefined) return { refused };
+    return {
+      order: Object.assign(orders.get(payment.orderToken) ?? {}, { orderStatus: OrderStatus.PAID }) as CheckoutOrder,
+    };
   },
 } satisfies ImportDeps['gateway'];
 
@@ -146,6 +149,21 @@ test('a transfer that a restored gateway has lost is recorded again when its sta
   expect(await importEntries([entry])).toEqual(['OWED order_expired']);
   expect(await importEntries([entry])).toEqual(['KNOWN']);
 });
+
+test.each([
+  [OrderStatus.EXPIRED, {}, 'RECORDED'],
+  [OrderStatus.CANCELLED, { record: 'order_cancelled' }, 'OWED order_cancelled'],
+])(
+  'a transfer that a restored gateway has lost is reported again if its order has the status %s now',
+  async (orderStatus, now, outcome) => {
+    const entry = payBy(await createOrder());
+    await importEntries([entry]);
+    recorded = [];
+    answers = now;
+    Object.assign(orders.get(`token${number}`) ?? {}, { orderStatus });
+    expect(await importEntries([entry])).toEqual([outcome]);
+  },
+);
 
 test('files that overlap record each payment once, without references of the bank', async () => {
   const first = payBy(await createOrder(), { date: '2027-01-30' });

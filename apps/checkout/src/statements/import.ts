@@ -201,11 +201,11 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     return outcome;
   }
 
-  /** Reports a recorded credit again whose order is unpaid, because a gateway was restored from a backup. */
+  /** Reports a recorded credit again whose order is not paid, because a gateway was restored from a backup. */
   async function reportIfLost({ orderToken, ...credit }: StoredCredit): Promise<Report | undefined> {
     if (credit.state !== 'RECORDED' || orderToken === null) return undefined;
     const order = await gateway.resolve(orderToken).catch(() => undefined);
-    if (order?.orderStatus !== OrderStatus.UN_PAID) return undefined;
+    if (order === undefined || order.orderStatus === OrderStatus.PAID) return undefined;
     await credits.change(credit.creditId, { state: 'WAITING', reason: null }, ['RECORDED']);
     return reportAndStore({ ...credit, orderToken, state: 'WAITING' }, orderToken);
   }
