@@ -214,6 +214,22 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   expect(madeOf(intent)).toHaveLength(1);
 });
 
+test('a person refunds what a lost dispute has not returned of a refused payment', async () => {
+  const { intent, attemptId, orderToken } = await underpaid('partly-disputed');
+  stripe.dispute({ ...intent, amount: 300 }, 'needs_response');
+  await world.advance(attemptId);
+  const { run, listed } = refundCommands();
+  expect(await listed(intent.id)).toBeUndefined();
+  stripe.dispute(intent, 'lost');
+  expect(await world.advance(attemptId)).toMatchObject({ state: 'OWED' });
+  expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId, amount: '6.00 EUR' });
+  await run('refunded', orderToken, attemptId);
+  expect(await listed(intent.id)).toBeUndefined();
+  const refused = { payment_id: intent.id, refunded_at: expect.any(String) };
+  expect(await world.findOrder('partly-disputed')).toMatchObject({ refused_payments: [refused] });
+  expect(madeOf(intent)).toEqual([]);
+});
+
 test('a person is not asked to refund a card payment whose recording was not confirmed', async () => {
   const { intent, attempt } = await paid('unconfirmed');
   const { attemptId = '' } = attempt ?? {};

@@ -179,24 +179,22 @@ export function owedOf(
   return returned.reduce((rest, part) => rest - part, amount) as AmountHundredths;
 }
 
-/** Whether a dispute has taken money of a payment from the merchant. */
+/** Whether the bank has yet to decide who gets the money of a payment. */
 export const isDisputed = ({ disputes }: Pick<SeenReversals, 'disputes'>) =>
-  disputes.some(({ status }) => status === 'OPEN' || status === 'LOST');
+  disputes.some(({ status }) => status === 'OPEN');
 
 const failedOf = ({ refunds }: Pick<SeenReversals<Pick<SeenRefund, 'status'>>, 'refunds'>) =>
   refunds.filter(({ status }) => status === 'FAILED').length;
 
 /**
- * Whether a person has to return a payment, because a refund failed, and another one would fail too. The reason can be
- * a dispute, and each one that is won permits another refund.
+ * Whether a person has to return what is left of a payment. If a refund failed, another one would fail too, unless the
+ * reason was a dispute that was won. If a dispute of only a part was lost, providers treat the payment differently.
  */
 export const isForPerson = (reversals: SeenReversals<Pick<SeenRefund, 'status'>>) =>
+  reversals.disputes.some(({ status }) => status === 'LOST') ||
   failedOf(reversals) > reversals.disputes.filter(({ status }) => status === 'WON').length;
 
-/**
- * Refunds a payment that the gateway refused, unless a person has to, or the bank returns the money. If a dispute of
- * only a part of it is lost, a person has to refund the rest, because providers treat such payments differently.
- */
+/** Refunds a payment that the gateway refused, unless a person has to, or the bank returns the money. */
 async function refund({ seen, act }: Situation<Captured>): Promise<Step> {
   const reversals = await act.report();
   const amount = owedOf(seen, reversals);

@@ -17,9 +17,7 @@ import { type GatewayDeps, jsonHelp, type Output, parseToken, type With } from '
 export function addRefundCommands(program: Command, withRefunds: With<GatewayDeps>, { print, actor }: Output): void {
   program
     .command('refunds')
-    .description(
-      'Lists what a person must refund: transfers, and refused payments whose refund failed at the provider.',
-    )
+    .description("Lists what a person must refund: transfers, and refused payments that the checkout can't refund.")
     .option('--json', jsonHelp)
     .action(({ json }: { json?: true }) =>
       withRefunds(async (deps) => {
@@ -83,7 +81,7 @@ const creditIdOf = (refundId: string) => Number(refundId.replace(entryPrefix, ''
 
 /** A refund that a person makes. */
 interface RefundByHand {
-  /** Whether the merchant requested it, or the gateway refused a transfer, or a payment whose refund failed. */
+  /** Whether the merchant requested it, or the gateway refused a transfer, or a payment that the checkout can't refund. */
   readonly kind: keyof typeof actions;
   readonly createdAt: string;
   /** The merchant's id, the entry of a statement that is owed, or the attempt with the payment. */
@@ -124,14 +122,14 @@ async function* refundsByHand(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
     const amount = amountOfNumber(double);
     yield { kind: 'requested', createdAt, refundId, paymentId, orderToken, orderId, merchantId, amount, currency };
   }
-  yield* failedRefunds(deps);
+  yield* paymentsByHand(deps);
 }
 
 /**
- * Yields what the customer has not got back of refused payments whose refund failed at the provider. Finally rejects if
- * some could not be read.
+ * Yields what the customer has not got back of refused payments that a person has to refund. Finally rejects if some
+ * could not be read.
  */
-async function* failedRefunds(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
+async function* paymentsByHand(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
   const problems = new Map<string, string>();
   const withKey = (await deps.store.listConnections()).filter(hasKey).map(({ connectionId }) => connectionId);
   for (const attempt of await deps.store.refused(comparedDays)) {
