@@ -1,3 +1,4 @@
+import { runQuery } from '@order-gateway/postgres/testing/run-query';
 import { createEncryption } from '@order-gateway/runtime/encryption';
 import { Command } from 'commander';
 import { eq, sql } from 'drizzle-orm';
@@ -75,6 +76,18 @@ test('the refunds that a merchant requests are made once each, and reported', as
     { amount: 400, metadata: { order_id: 'parts', refund_id: 'r-1', attempt_id: attempt?.attemptId } },
     { amount: 600, metadata: { refund_id: 'r-2' } },
   ]);
+});
+
+test('an order that a gateway with a wrong clock created is paid and refunded', async () => {
+  const { attempt } = await started('wrong-clock');
+  const intent = stripe.pay(attempt?.sessionId ?? '');
+  const later = "update orders set created_at = now() + interval '10 minutes' where order_id = 'wrong-clock'";
+  await runQuery(world.ownerUrl, later);
+  await world.advance(attempt?.attemptId ?? '');
+  expect(await world.findOrder('wrong-clock')).toMatchObject({ order_status: 'PAID', payment_id: intent.id });
+  await request('wrong-clock', { refund_id: 'r-1' });
+  await expectReversals('wrong-clock', { refunded_amount: 10, refunds: [{ refund_id: 'r-1', status: 'SUCCEEDED' }] });
+  expect(madeOf(intent)).toHaveLength(1);
 });
 
 test.each(['effect without response', '500', '429'] as const)(

@@ -123,44 +123,38 @@ test('a transfer of an order with a payment in progress waits', async () => {
 test.each([
   ['UN_PAID', 'RECORDED'],
   ['CANCELLED', 'OWED'],
-])(
-  'a date that the gateway stored for an order that was %s, without a response, is reported again',
-  async (status, state) => {
-    const orderId = `lost-${status}`;
-    const token = await world.createOrder(orderId, order);
-    await world.post(`/pay/${token}`);
-    const { service_order_id } = await world.findOrder(orderId);
-    if (status === 'CANCELLED') await world.call('POST', `/order/${orderId}/cancel`);
-    const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
-    let isLost = true;
-    const losing: ImportDeps['gateway'] = {
-      ...gateway,
-      async recordTransfer(payment) {
-        const answer = await gateway.recordTransfer(payment);
-        if (payment.paidAt === null && isLost) {
-          isLost = false;
-          throw new Error('the response was lost');
-        }
-        return answer;
-      },
-    };
-    const tooEarly = `<RltdDts><AccptncDtTm>2026-01-01T00:00:00Z</AccptncDtTm></RltdDts>`;
-    const path = join(folder, 'too-early.xml');
-    const text = creditorReferenceOf(Number(service_order_id));
-    const entry = {
-      date: today,
-      amount: '25.50',
-      transactions: [transaction(text, { extra: tooEarly, payer: orderId })],
-    };
-    await writeFile(path, statementXml([entry]));
-    const statements = openImport({ store: world.store, gateway: losing });
-    const [first] = await Array.fromAsync(statements.importFile(path, false));
-    expect(first).toMatchObject({ state: 'WAITING', reason: 'the response was lost' });
-    await statements.reportWaiting();
-    const isFirst = eq(credits.creditId, Number(first?.creditId));
-    expect(await world.store.run((db) => db.select().from(credits).where(isFirst))).toMatchObject([{ state }]);
-  },
-);
+])('the date counts if an order that is %s is younger than the time in its statement', async (status, state) => {
+  const orderId = `too-early-${status}`;
+  const token = await world.createOrder(orderId, order);
+  await world.post(`/pay/${token}`);
+  const { service_order_id, created_at } = await world.findOrder(orderId);
+  if (status === 'CANCELLED') await world.call('POST', `/order/${orderId}/cancel`);
+  const gateway = openGateway(world.options.gatewayGrpcUrl, world.options.credentials, world.options.patience);
+  let isLost = true;
+  const losing: ImportDeps['gateway'] = {
+    ...gateway,
+    async recordTransfer(payment) {
+      const answer = await gateway.recordTransfer(payment);
+      if (!isLost) return answer;
+      isLost = false;
+      throw new Error('the response was lost');
+    },
+  };
+  const extra = '<RltdDts><AccptncDtTm>2026-01-01T00:00:00Z</AccptncDtTm></RltdDts>';
+  const text = creditorReferenceOf(Number(service_order_id));
+  const transactions = [transaction(text, { extra, payer: orderId })];
+  const path = join(folder, 'too-early.xml');
+  await writeFile(path, statementXml([{ date: today, amount: '25.50', transactions }]));
+  const statements = openImport({ store: world.store, gateway: losing });
+  const [first] = await Array.fromAsync(statements.importFile(path, false));
+  expect(first).toMatchObject({ state: 'WAITING', reason: 'the response was lost' });
+  await statements.reportWaiting();
+  const isFirst = eq(credits.creditId, Number(first?.creditId));
+  expect(await world.store.run((db) => db.select().from(credits).where(isFirst))).toMatchObject([{ state }]);
+  const payment = { paid_at: created_at };
+  const expected = state === 'RECORDED' ? payment : { refused_payments: [payment] };
+  expect(await world.findOrder(orderId)).toMatchObject(expected);
+});
 
 test('a file that is rejected is named, and other files are read', async () => {
   const path = join(folder, 'page.html');

@@ -49,6 +49,9 @@ export const paymentRefusals: readonly string[] = [
   'payment_mismatch',
 ];
 
+/** The codes with which the gateway can reject the time of a payment. */
+const timeRefusals: readonly string[] = ['invalid_request', 'payment_id_conflict'];
+
 /** A payment, with the time or the date on which the customer paid. */
 export interface Payment extends Pick<Attempt, 'orderToken' | 'attemptId' | 'paidAt' | 'currency'> {
   readonly paymentId: string;
@@ -70,7 +73,7 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
   const defaultTimeoutMs = callTimeoutMs * patience;
   const transport = createGrpcTransport({ baseUrl, interceptors: [authenticate], defaultTimeoutMs });
   const client = createClient(CheckoutService, transport);
-  const record = ({ paidAt, paidOn, amount, currency, ...payment }: Payment, refusals: readonly string[]) =>
+  const report = ({ paidAt, paidOn, amount, currency, ...payment }: Payment, refusals: readonly string[]) =>
     answered(
       client.recordPayment({
         ...payment,
@@ -80,6 +83,18 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
       }),
       refusals,
     );
+  /**
+   * Records a payment. The gateway rejects a time at which it can't have been made: a bank can write midnight, before
+   * the order existed, and a gateway with a wrong clock creates orders in the future. Then the date counts. If the
+   * payment was stored with its date before, the time is a conflict.
+   */
+  const record = async (payment: Payment, refusals: readonly string[]): Promise<Answer> => {
+    const { paidAt } = payment;
+    if (paidAt === null) return report(payment, refusals);
+    const answer = await report(payment, [...refusals, ...timeRefusals]);
+    if (!timeRefusals.includes(answer.refused ?? '')) return answer;
+    return report({ paidOn: paidAt.toISOString().slice(0, 10), ...payment, paidAt: null }, refusals);
+  };
   return {
     /** Returns the order behind a payment link; `undefined` if there is none. */
     async resolve(orderToken: string): Promise<CheckoutOrder | undefined> {
@@ -116,8 +131,11 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
         throw new StartError("Refunds are missing: the gateway can't reach a part of its database. Repeat this later.");
     },
 
-    /** Records a refund. Returns a code of {@link reversalRefusals}, or `undefined` if the gateway knows the refund. */
-    recordRefund: ({
+    /**
+     * Records a refund. Returns a code of {@link reversalRefusals}, or `undefined` if the gateway knows the refund. If
+     * it rejects the time, as it can that of a payment, the refund is recorded without it.
+     */
+    async recordRefund({
       refundId,
       providerRefundId,
       status,
@@ -125,18 +143,19 @@ export function openGateway(baseUrl: string, { clientId, clientSecret }: Credent
       reason,
       refundedAt,
       ...payment
-    }: Reported<SeenRefund>) =>
-      refusalOf(
-        client.recordRefund({
-          ...payment,
-          ...(refundId !== undefined && { refundId }),
-          providerRefundId: providerRefundId ?? '',
-          status: RefundStatus[status],
-          amount: Number(formatAmount(amount)),
-          reason: reason ?? '',
-          refundedAt: refundedAt?.toISOString() ?? '',
-        }),
-      ),
+    }: Reported<SeenRefund>) {
+      const refund = {
+        ...payment,
+        ...(refundId !== undefined && { refundId }),
+        providerRefundId: providerRefundId ?? '',
+        status: RefundStatus[status],
+        amount: Number(formatAmount(amount)),
+        reason: reason ?? '',
+      };
+      if (refundedAt === undefined) return refusalOf(client.recordRefund(refund));
+      const refused = await refusalOf(client.recordRefund({ ...refund, refundedAt: refundedAt.toISOString() }));
+      return refused === 'invalid_request' ? refusalOf(client.recordRefund(refund)) : refused;
+    },
 
     /** Records a dispute, as `recordRefund` does. */
     recordDispute: ({ status, amount, ...dispute }: Reported<SeenDispute>) =>

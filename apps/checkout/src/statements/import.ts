@@ -173,12 +173,8 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
     const attempt = { orderToken, attemptId: `transfer_${creditId}` };
     const claim = await gateway.start(attempt, claimSeconds);
     if (claim.refused === 'payment_in_progress') return { state: 'WAITING', reason: claim.refused, orderId };
-    const payment = { ...attempt, paymentId, paidOn, amount: amountHundredths, currency };
-    let answer = await gateway.recordTransfer({ ...payment, paidAt });
-    // A bank can write a time at which the payment can't have been made, such as midnight before the order existed. If
-    // the payment was then stored with its date, the time is a conflict.
-    if (paidAt !== null && (answer.refused === 'invalid_request' || answer.refused === 'payment_id_conflict'))
-      answer = await gateway.recordTransfer({ ...payment, paidAt: null });
+    const payment = { ...attempt, paymentId, paidAt, paidOn, amount: amountHundredths, currency };
+    const answer = await gateway.recordTransfer(payment);
     if (answer.refused === undefined) return { state: 'RECORDED', orderId };
     return { state: paymentRefusals.includes(answer.refused) ? 'OWED' : 'LISTED', reason: answer.refused, orderId };
   }
