@@ -16,6 +16,29 @@ afterAll(async () => {
   await close();
 });
 
+test('a list that could not be read is read as far back as the daily comparison requires since then', async () => {
+  const connectionId = 'con_compared';
+  const [compared, readUntil] = [25, 2].map((hours) => new Date(Date.now() - hours * 3_600_000));
+  await store.run((db) =>
+    db.insert(connections).values({
+      connectionId,
+      merchantId: connectionId,
+      provider: 'listed',
+      mode: 'live',
+      account: 'a',
+      secrets: new Uint8Array(1),
+      comparedAt: compared,
+      reversedUntil: readUntil,
+    }),
+  );
+  expect(await store.takeLists('reversed')).toMatchObject([{ connectionId, readUntil }]);
+  await store.takeComparison(180);
+  await store.resetList(connectionId, 'reversed', readUntil ?? new Date());
+  const { reversedUntil } = (await store.findConnection(connectionId)) ?? {};
+  expect(Math.round((Date.now() - Number(reversedUntil)) / 86_400_000)).toBe(180);
+  await store.disconnect(connectionId, 'tester');
+});
+
 test('a list that cannot be read is read again after growing pauses, and does not delay another account', async () => {
   const longAgo = new Date(Date.now() - 7_200_000);
   for (const connectionId of ['con_broken', 'con_working'])

@@ -104,9 +104,11 @@ export function scheduleWork({ run, first }: Run) {
         return rows.map((row) => ({ ...row, readUntil: new Date(row.readUntil) }));
       }),
 
-    /** Restores the time up to which a list was read, because reading it failed. */
+    /** Restores the time up to which a list was read, because reading it failed. An earlier time since then stays. */
     resetList: (connectionId: string, list: List, readUntil: Date) =>
-      setMark(connectionId, { [marks[list]]: readUntil }),
+      setMark(connectionId, {
+        [marks[list]]: sql`least(${connections[marks[list]]}, ${readUntil.toISOString()}::timestamptz)`,
+      }),
 
     /**
      * Returns a connection whose payments were not compared for a day, and marks it, so that it is returned again after
