@@ -155,17 +155,23 @@ test('while a payment is captured, its order offers no other way to pay', async 
   expect(await stateOf(attemptId)).toBe('CLAIMED');
 });
 
+/** Lets the gateway lose the payment of an order, with its refunds, as a restored one does. */
+async function losePayment(orderId: string): Promise<void> {
+  for (const table of ['payments', 'pending_refunds'])
+    await runQuery(world.ownerUrl, `delete from ${table} where order_id = '${orderId}'`);
+  await runQuery(
+    world.ownerUrl,
+    `update orders set order_status = 'UN_PAID', paid_at = null, payment_id = null, checkout_id = null, reversals = null
+     where order_id = '${orderId}'`,
+  );
+  expect(await world.findOrder(orderId)).toMatchObject({ order_status: 'UN_PAID' });
+}
+
 test('an order whose payment a restored gateway has lost is recorded again, and cannot be paid twice', async () => {
   const { orderToken, page, attemptId, sessionId } = await pay('restored', 'iDEAL');
   mollie.pay(sessionId);
   await world.advance(attemptId);
-  await runQuery(world.ownerUrl, "delete from payments where order_id = 'restored'");
-  await runQuery(
-    world.ownerUrl,
-    `update orders set order_status = 'UN_PAID', paid_at = null, payment_id = null, checkout_id = null
-     where order_id = 'restored'`,
-  );
-  expect(await world.findOrder('restored')).toMatchObject({ order_status: 'UN_PAID' });
+  await losePayment('restored');
   const [other = ''] = page.match(/con_\w+\.card(?=")/) ?? [];
   const before = mollie.payments.size;
   expect((await world.post(`/pay/${orderToken}`, { method: other })).headers.get('location')).toBe(
@@ -173,6 +179,20 @@ test('an order whose payment a restored gateway has lost is recorded again, and 
   );
   expect(await world.findOrder('restored')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
   expect(mollie.payments.size).toBe(before);
+});
+
+test('the old refunds of a payment that a restored gateway has lost are reported again', async () => {
+  const { orderToken, attemptId, sessionId } = await pay('restored-refund', 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  mollie.refundByHand(sessionId, '2.34');
+  const refunds = [{ amount: 2.34, status: 'PENDING' }];
+  await expect.poll(() => reversalsOf('restored-refund', attemptId)).toMatchObject({ refunds });
+  // No list has it any more.
+  Object.assign(mollie.payments.get(sessionId)?._embedded.refunds[0] ?? {}, { createdAt: new Date(0).toISOString() });
+  await losePayment('restored-refund');
+  await world.post(`/pay/${orderToken}`);
+  await expect.poll(() => world.findOrder('restored-refund')).toMatchObject({ order_status: 'PAID', refunds });
 });
 
 test('a payment of which the merchant captured only a part at Mollie does not pay its order', async () => {

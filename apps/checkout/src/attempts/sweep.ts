@@ -17,15 +17,17 @@ export async function continueAttempts(
 }
 
 /**
- * Records a payment again that a gateway may have lost, because it was restored from a backup. If the gateway refuses
- * it now, it is refunded.
+ * Records a payment again that a gateway may have lost, because it was restored from a backup, and then its refunds and
+ * disputes. If the gateway refuses the payment now, it is refunded.
  */
 export async function recordAgain(
-  { store, advance }: { readonly store: Pick<Store, 'change'>; readonly advance: Advance },
+  { store, advance }: { readonly store: Pick<Store, 'change' | 'makeReversalsDue'>; readonly advance: Advance },
   recorded: Attempt,
 ): Promise<Attempt | undefined> {
   await store.change(recorded, { state: 'CAPTURED' });
-  return advance(recorded.attemptId);
+  const attempt = await advance(recorded.attemptId);
+  if (recorded.connectionId !== null) await store.makeReversalsDue(recorded.connectionId, [recorded.attemptId]);
+  return attempt;
 }
 
 /** How many days the daily comparison of payments, and the daily reading of refunds and disputes, goes back. */
