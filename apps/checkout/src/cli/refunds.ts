@@ -81,7 +81,7 @@ const creditIdOf = (refundId: string) => Number(refundId.replace(entryPrefix, ''
 
 /** A refund that a person makes. */
 interface RefundByHand {
-  /** Whether the merchant requested it, or the gateway refused a transfer, or a payment that the checkout can't refund. */
+  /** Whether the merchant requested it, the gateway refused a transfer, or the checkout can't refund a payment. */
   readonly kind: keyof typeof actions;
   readonly createdAt: string;
   /** The merchant's id, the entry of a statement that is owed, or the attempt with the payment. */
