@@ -342,3 +342,20 @@ test('a refund is requested once and stays pending until Mollie has made it, and
   chargeback.reversedAt = new Date().toISOString();
   await expect.poll(reversals).toMatchObject({ disputes: [{ status: 'WON' }] });
 });
+
+test('a refund that was requested before the gateway knew of a chargeback is not made', async () => {
+  const { attemptId, sessionId } = await pay('charged-back', 'iDEAL');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  // The list is read again after a minute.
+  await world.store.run((db) => db.update(connections).set({ reversedUntil: sql`now()` }));
+  mollie.chargeBack(sessionId);
+  expect((await world.call('POST', '/order/charged-back/refunds', { refund_id: 'r-1' })).status).toBe(201);
+  await expect
+    .poll(() => world.findOrder('charged-back'))
+    .toMatchObject({
+      refunds: [{ refund_id: 'r-1', status: 'FAILED', reason: 'exceeds_payment' }],
+      disputes: [{ status: 'LOST', amount: 12.34 }],
+    });
+  expect(mollie.payments.get(sessionId)?._embedded.refunds).toEqual([]);
+});

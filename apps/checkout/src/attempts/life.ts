@@ -1,5 +1,5 @@
 import type { AmountHundredths } from '@order-gateway/domain/money';
-import type { Answer, Customer, SeenRefund } from '../gateway/gateway.ts';
+import type { Answer, Customer, SeenDispute, SeenRefund } from '../gateway/gateway.ts';
 import {
   ProviderError,
   type RefundInput,
@@ -166,15 +166,20 @@ async function record({ act }: Situation): Promise<Step> {
   return refused === undefined ? { next: 'RECORDED' } : { next: 'OWED', change: { reason: refused } };
 }
 
-/** Returns how much of a payment the customer does not have again, by refunds or by lost disputes. */
+/**
+ * Returns how much of a payment the customer does not have again, by refunds or by disputes: those that were lost, or
+ * all with the statuses `taken`.
+ */
 export function owedOf(
   { amount, currency }: { readonly amount: bigint; readonly currency: string },
   { refunds, disputes }: SeenReversals<Pick<SeenRefund, 'amount' | 'status'>>,
+  taken: readonly SeenDispute['status'][] = ['LOST'],
 ): AmountHundredths {
-  const lost = disputes.filter(({ status }) => status === 'LOST');
   const returned = [
     ...refunds.filter(({ status }) => status !== 'FAILED').map((refund) => refund.amount),
-    ...lost.map((dispute) => (dispute.currency === currency ? dispute.amount : amount)),
+    ...disputes
+      .filter(({ status }) => taken.includes(status))
+      .map((dispute) => (dispute.currency === currency ? dispute.amount : amount)),
   ];
   return returned.reduce((rest, part) => rest - part, amount) as AmountHundredths;
 }

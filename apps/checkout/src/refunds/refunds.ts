@@ -7,13 +7,14 @@ import {
   providerOf,
   sendCall,
 } from '../attempts/advance.ts';
-import { unlessProviderRefuses } from '../attempts/life.ts';
+import { owedOf, unlessProviderRefuses } from '../attempts/life.ts';
 import { createListReader } from '../attempts/lists.ts';
 import { createPauses } from '../attempts/pauses.ts';
 import { reportReversals } from '../attempts/report-reversals.ts';
 import { continueAttempts } from '../attempts/sweep.ts';
 import { amountOfNumber, type PendingRefund } from '../gateway/gateway.ts';
 import { readReversals, withRefundId } from '../providers/provider.ts';
+import { paymentOfAttempt } from '../store/schema.ts';
 import type { Attempt } from '../store/store.ts';
 import { traced } from '../tracing.ts';
 
@@ -40,11 +41,13 @@ export function createRefunds(deps: RefundDeps) {
   const make = async (attempt: Attempt, { refundId = '', amount, currency }: PendingRefund) => {
     const { provider, account } = await providerOf(deps, attempt);
     const seen = await readReversals({ provider, account }, attempt);
-    if (seen.refunds.some((refund) => refund.refundId === refundId)) {
+    const input = { refundId, amount: amountOfNumber(amount), currency };
+    // The gateway may not know yet that another refund or a dispute has returned the money. Then it ends this refund.
+    const isLeft = owedOf(paymentOfAttempt(attempt), seen, ['OPEN', 'LOST']) >= input.amount;
+    if (!isLeft || seen.refunds.some((refund) => refund.refundId === refundId)) {
       await reportReversals(deps, attempt, seen);
       return;
     }
-    const input = { refundId, amount: amountOfNumber(amount), currency };
     const purpose = `refund ${refundId}`;
     const method = provider.methods.find(({ name }) => name === attempt.method);
     // The provider may count the currency in larger units than the order. It would refund another amount.
