@@ -12,7 +12,6 @@ const descriptions: Readonly<Record<string, string>> = {
   lint: 'Checks the format and the rules of the code.',
   unused: 'Finds code, files and dependencies that nothing uses.',
   typecheck: 'Checks the types of all packages.',
-  'typecheck:root': 'Checks the types of the configuration in the root folder.',
   repository: 'Tests the layout, the imports and the commands of the repository.',
   commits: 'Checks the subjects of all commits.',
   turbo: 'Runs a task, such as test, in one or all packages, and skips what has not changed.',

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '..');
 export async function copyPackage(name: 'client' | 'contract', workspace: string): Promise<string> {
   const folder = join('packages', name);
   const filter = (path: string) => !['dist', 'node_modules'].includes(basename(path));
-  for (const path of ['package.json', 'pnpm-workspace.yaml', 'tsconfig.base.json', 'proto', folder]) {
+  for (const path of ['package.json', 'pnpm-workspace.yaml', 'tsconfig.json', 'proto', folder]) {
     await cp(join(root, path), join(workspace, path), { recursive: true, filter });
   }
   await symlink(join(root, folder, 'node_modules'), join(workspace, folder, 'node_modules'));
