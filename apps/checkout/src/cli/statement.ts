@@ -9,6 +9,7 @@ import { jsonHelp, type Output, parseToken, type With } from './commands.ts';
 const reasonsHelp = `
 RECORDED: the order is paid. WAITING: another payment of the order is in
 progress, or the gateway can't be reached; the checkout tries again each minute.
+Read the file again to see the entry's later state, which can be LISTED.
 OWED: it can't pay the order, so the merchant owes the money back. LISTED: a
 person must check it. KNOWN: it was in an earlier file. MATCHED: it would be
 recorded.`;
