@@ -344,6 +344,18 @@ test('camt.053 after camt.054 is rejected, and after the account is connected ag
   expect(recorded).toHaveLength(1);
 });
 
+test('a duplicate of a transfer that is owed is not owed again after the digest of its payer was erased', async () => {
+  answers = { record: 'order_expired' };
+  const entry = payBy(await createOrder());
+  const notified = { ...entry, reference: 'N1' };
+  expect(await importEntries([notified], { namespace: 'camt.054.001.08' })).toEqual(['OWED order_expired']);
+  expect(await openErasure(store).eraseOrder(`token${number}`, 'tester')).toBe(1);
+  const [connection] = await store.listConnections(merchantId);
+  await store.disconnect(connection?.connectionId ?? '', 'tester');
+  await connect();
+  expect(await importEntries([{ ...entry, reference: 'S1' }])).toEqual(['LISTED possible_duplicate']);
+});
+
 test('a reference of the bank is listed if it is used again for another amount, order or time', async () => {
   const first = payBy(await createOrder(), { reference: 'B1' });
   await importEntries([first]);

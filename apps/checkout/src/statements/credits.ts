@@ -48,7 +48,8 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
       const isReportedEqual = and(
         eq(credits.account, account),
         eq(credits.amountHundredths, amountHundredths),
-        eq(credits.payerDigest, payerDigest),
+        // An erased payer can be the same.
+        inArray(credits.payerDigest, [payerDigest, '']),
         eq(credits.reference, reference ?? ''),
         sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
         inArray(credits.state, ['WAITING', 'RECORDED', 'OWED', 'REFUNDED']),
