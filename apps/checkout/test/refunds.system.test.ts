@@ -374,13 +374,26 @@ test('a refund that the bank returned fails, before or after it was marked as ma
   await expect(run('refunded', orderToken, 'r-4', '--failed')).rejects.toThrow('No refund r-4');
 });
 
+/** Stores a transfer that the gateway refused for an order. */
+function storeOwed(orderToken: string, paymentId: string) {
+  const credit = { account: 'DE00', paymentId, amountHundredths: 1_000n, currency: 'EUR', payerDigest: '' };
+  const reported = { paidOn: '2026-11-28', orderToken, state: 'OWED', reason: 'order_already_paid' } as const;
+  return world.store.run((db) => db.insert(credits).values({ ...credit, ...reported }));
+}
+
+test('a transfer whose refusal a restored gateway has lost is marked as returned', async () => {
+  const { orderToken, run, listed } = await transferred('refusal-lost');
+  await storeOwed(orderToken, 'refusal-lost-2');
+  const { refund_id } = await listed('refusal-lost-2');
+  await run('refunded', orderToken, refund_id);
+  expect(await listed('refusal-lost-2')).toBeUndefined();
+});
+
 test('a transfer that is owed is listed until a person marks it as returned', async () => {
   const { orderToken, transfer, run, listed } = await transferred('transferred-twice');
   const paymentId = 'transferred-twice-2';
   expect(await transfer(paymentId)).toMatchObject({ refused: 'order_already_paid' });
-  const credit = { account: 'DE00', paymentId, amountHundredths: 1_000n, currency: 'EUR', payerDigest: '' };
-  const reported = { paidOn: '2026-11-28', orderToken, state: 'OWED', reason: 'order_already_paid' } as const;
-  await world.store.run((db) => db.insert(credits).values({ ...credit, ...reported }));
+  await storeOwed(orderToken, paymentId);
   const { refund_id } = await listed(paymentId);
   expect(refund_id).toMatch(/^entry-\d+$/);
   await expect(run('refunded', orderToken, refund_id, '--failed')).rejects.toThrow('still owed');

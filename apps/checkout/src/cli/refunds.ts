@@ -63,7 +63,9 @@ export function addRefundCommands(program: Command, withRefunds: With<GatewayDep
           ...(failed ? { status: 'FAILED', reason: 'returned_by_bank' } : { status: 'SUCCEEDED' }),
           providerRefundId,
         });
-        if (refused !== undefined) throw new StartError(`The gateway did not record the refund: ${refused}.`);
+        // A gateway that was restored from a backup may have lost the payment that it refused.
+        if (refused !== undefined && (isRequested || refused !== 'not_found'))
+          throw new StartError(`The gateway did not record the refund: ${refused}.`);
         if (kind === 'transfer') await openCredits(deps.store).setRefunded(creditIdOf(refundId), !failed);
         if (kind === 'payment') await deps.store.setRefundedByHand(refundId, !failed);
         print(`Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId}.`);
