@@ -42,19 +42,19 @@ export function createRefunds(deps: RefundDeps) {
     const { provider, account } = await providerOf(deps, attempt);
     const seen = await readReversals({ provider, account }, attempt);
     const input = { refundId, amount: amountOfNumber(amount), currency };
-    // The gateway may not know yet that another refund or a dispute has returned the money. Then it ends this refund.
+    const isMade = seen.refunds.some((refund) => refund.refundId === refundId);
+    // The gateway may not know yet that another refund or a dispute has returned the money.
     const isLeft = owedOf(paymentOfAttempt(attempt), seen, ['OPEN', 'LOST']) >= input.amount;
-    if (!isLeft || seen.refunds.some((refund) => refund.refundId === refundId)) {
-      await reportReversals(deps, attempt, seen);
-      return;
-    }
+    if (isMade || !isLeft) await reportReversals(deps, attempt, seen);
+    if (isMade) return;
     const purpose = `refund ${refundId}`;
     const method = provider.methods.find(({ name }) => name === attempt.method);
     // The provider may count the currency in larger units than the order. It would refund another amount.
     const isPossible = fitsMinorUnit(input.amount, method?.decimals(currency) ?? 0);
-    const made = isPossible
-      ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refund, input))
-      : { refused: 'amount_too_precise' };
+    const made =
+      isLeft && isPossible
+        ? await unlessProviderRefuses(sendCall(store, { attempt, account, purpose }, provider.refund, input))
+        : { refused: isLeft ? 'amount_too_precise' : 'exceeds_payment' };
     const failed = { refundId, status: 'FAILED', amount: input.amount, reason: made.refused } as const;
     await reportReversals(deps, attempt, {
       refunds: [made.value ? { ...withRefundId(made.value, attempt), refundId } : failed],
