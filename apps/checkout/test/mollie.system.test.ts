@@ -181,6 +181,25 @@ test('an order whose payment a restored gateway has lost is recorded again, and 
   expect(mollie.payments.size).toBe(before);
 });
 
+test('a lost payment is recorded again although a later attempt of its order has ended', async () => {
+  const { orderToken, page, attemptId, sessionId } = await pay('restored-earlier', 'iDEAL');
+  const [other = ''] = page.match(/con_\w+\.card(?=")/) ?? [];
+  mollie.end(sessionId, 'expired');
+  await world.advance(attemptId);
+  await world.post(`/pay/${orderToken}`, { method: other });
+  const later = await world.store.newest(orderToken);
+  mollie.end(later?.sessionId ?? '', 'failed');
+  await world.advance(later?.attemptId ?? '');
+  mollie.pay(sessionId);
+  await world.advance(attemptId);
+  expect(await stateOf(attemptId)).toBe('RECORDED');
+  await losePayment('restored-earlier');
+  const before = mollie.payments.size;
+  await world.post(`/pay/${orderToken}`, { method: other });
+  expect(await world.findOrder('restored-earlier')).toMatchObject({ order_status: 'PAID', payment_id: sessionId });
+  expect(mollie.payments.size).toBe(before);
+});
+
 test('the old refunds of a payment that a restored gateway has lost are reported again', async () => {
   const { orderToken, attemptId, sessionId } = await pay('restored-refund', 'iDEAL');
   mollie.pay(sessionId);

@@ -68,8 +68,8 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const { locale, chosen: language } = languageFor(request, order.customerLocale);
       if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
       const show = (page: 'pay' | 'transfer') => reply.redirect(inLanguage(`/${page}/${orderToken}`, language), 303);
-      const newest = await store.newest(orderToken);
-      const isPaid = newest?.state === 'RECORDED' && (await recordAgain(deps, newest))?.state === 'RECORDED';
+      const recorded = await store.recorded(orderToken);
+      const isPaid = recorded !== undefined && (await recordAgain(deps, recorded))?.state === 'RECORDED';
       const unfinished = await store.unfinished(orderToken);
       if (isPaid || (unfinished && isBeingPaid(unfinished))) return show('pay');
       const offers = await offersFor(deps, orderToken, order);

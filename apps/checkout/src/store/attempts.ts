@@ -64,6 +64,10 @@ export function findAttempts({ run, first }: Run) {
         )(db).orderBy(asc(attempts.createdAt)),
       ),
 
+    /** Returns an attempt that paid an order. */
+    recorded: (orderToken: string) =>
+      first(select(and(eq(attempts.orderToken, orderToken), eq(attempts.state, 'RECORDED')))),
+
     /** Returns the newest attempt of an order. */
     newest: (orderToken: string) =>
       first((db) => select(eq(attempts.orderToken, orderToken))(db).orderBy(desc(attempts.createdAt)).limit(1)),
