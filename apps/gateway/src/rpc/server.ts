@@ -202,7 +202,7 @@ function serveMethod(
       passToConnect(request, response, { call, request: members });
       return undefined;
     },
-    respond: (reply) => rpcMethod && respondToUnary(response, rpcMethod, reply),
+    respond: (reply) => rpcMethod && respondToUnary(response, call, rpcMethod, reply),
     reject: (failure) => rejectCall(response, call, failure),
   });
 }

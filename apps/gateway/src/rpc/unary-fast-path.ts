@@ -1,4 +1,4 @@
-import type { Http2ServerResponse } from 'node:http2';
+import { type Http2ServerResponse, sensitiveHeaders } from 'node:http2';
 import { toBinary } from '@bufbuild/protobuf';
 import type { ConnectError } from '@connectrpc/connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
@@ -11,6 +11,12 @@ import type { RpcMethod } from './methods.ts';
 
 const contentType = { 'content-type': 'application/grpc+proto' };
 
+/**
+ * The headers of a call that succeeded, except for its request id. That id differs in each response, so HPACK does not
+ * index it. Otherwise, it would evict the headers that repeat, and nghttp2 would compare it with the previous ids.
+ */
+const okHeaders = { ':status': 200, ...contentType, [sensitiveHeaders]: ['x-request-id'] };
+
 /** The trailers of a call that succeeded. */
 const okTrailers = statusOf(undefined);
 
@@ -21,13 +27,18 @@ const okTrailers = statusOf(undefined);
  */
 export function respondToUnary(
   response: Http2ServerResponse,
+  { requestId }: Call,
   { operation, buildMessage }: RpcMethod,
   { body, outcome }: Reply,
 ): void {
   const envelope = envelopeOf(toBinary(operation.method.output, buildMessage(body)));
   // The client may have cancelled the call in the meantime.
   if (response.stream.closed) return;
-  response.writeHead(200, outcome === 'replayed' ? { ...contentType, 'idempotent-replayed': 'true' } : contentType);
+  const headers = { ...okHeaders, 'x-request-id': requestId };
+  // `writeHead` does not support `sensitiveHeaders`.
+  response.stream.respond(outcome === 'replayed' ? { ...headers, 'idempotent-replayed': 'true' } : headers, {
+    waitForTrailers: true,
+  });
   response.addTrailers(okTrailers);
   response.end(envelope);
 }

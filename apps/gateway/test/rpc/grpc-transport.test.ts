@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { sensitiveHeaders } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -11,7 +13,7 @@ import { clientPreface, dataFrame, flags, frameTypes, pingFrame } from '../../..
 import type { CallsDeps } from '../../src/calls/receive.ts';
 import { messageBytesMax } from '../../src/limits.ts';
 import { merchant } from '../helpers/fixed-deps.ts';
-import { callHeaders, lengthPrefixed, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
+import { callHeaders, createOrderPath, lengthPrefixed, ordinaryCall, sendCall } from '../helpers/grpc/grpc-call.ts';
 import { runGrpcServer, useRawClient, useSession, whileAnotherClientCalls } from '../helpers/grpc/grpc-servers.ts';
 import { callFrames, headersFrame, isFrame } from '../helpers/grpc/raw-client.ts';
 
@@ -39,6 +41,14 @@ test('handles a call normally if its authority is not a valid host', async () =>
       }
     }
   });
+});
+
+test('does not add the request id, which never repeats, to the header table of the connection', async () => {
+  const server = await runGrpcServer();
+  const call = useSession(server.port).request({ ':method': 'POST', ':path': createOrderPath, ...callHeaders });
+  for (const chunk of ordinaryCall('any').chunks) call.end(chunk);
+  const [headers] = await once(call, 'response');
+  expect(headers[sensitiveHeaders]).toEqual(['x-request-id']);
 });
 
 test('responds with DEADLINE_EXCEEDED if the deadline passes while the store is working', async () => {
