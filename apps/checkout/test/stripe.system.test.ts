@@ -11,6 +11,7 @@ import { createProviders } from '../src/providers/all.ts';
 import { newId } from '../src/store/ids.ts';
 import { attempts, calls, connections } from '../src/store/schema.ts';
 import { createStripeStandIn } from '../testing/stripe-stand-in.ts';
+import { startedAttempt } from './helpers/test-store.ts';
 import { testSecretsKey, useWorld } from './helpers/world.ts';
 
 const stripe = createStripeStandIn();
@@ -229,6 +230,19 @@ test('a customer who paid before choosing another method gets no second session'
   expect(requests.filter(({ route }) => route === sessionRoute)).toEqual([]);
   expect(await stateOf(attemptId)).toBe('RECORDED');
   expect(await world.findOrder('paid-before-another')).toMatchObject({ payment_id: intentOf(sessionId)?.id });
+});
+
+test('a customer whose session could not be opened can choose another method', async () => {
+  const { connectionId } = await pay('before-the-outage');
+  const orderToken = await world.createOrder('in-the-outage');
+  const sessionEndsAt = new Date(Date.now() + 2_100_000);
+  const dueAt = new Date(Date.now() + 600_000);
+  const another = { ...startedAttempt, orderToken, connectionId, method: 'another', sessionEndsAt, dueAt };
+  const { attemptId = '' } = (await world.store.start(another)) ?? {};
+  stripe.misbehave(sessionRoute, '429');
+  const response = await world.post(`/pay/${orderToken}`);
+  expect(response.headers.get('location')).toMatch(/^https:\/\/checkout\.stripe\.example\//);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED', sessionId: null });
 });
 
 test.each([

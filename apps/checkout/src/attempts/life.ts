@@ -69,7 +69,8 @@ const moneyClaimSeconds = 7 * day;
 const claimMarginSeconds = 10 * minute;
 
 /**
- * An attempt whose session was not opened within this time is abandoned. No customer has the address of its session.
+ * An attempt whose session was not opened within this time, or that the customer no longer wants, is abandoned. No
+ * customer has the address of its session.
  */
 const newSeconds = 20 * minute;
 
@@ -107,9 +108,9 @@ export async function unlessProviderRefuses<Value>(call: Promise<Value>) {
 }
 
 /** Claims the order before its session is opened, so that no payment is possible without a claim. */
-async function openSession({ attempt, act, nowMs }: Situation): Promise<Step> {
-  if (nowMs - attempt.createdAt.getTime() > newSeconds * 1_000)
-    return { next: 'ENDING', change: { reason: 'too_old' } };
+async function openSession({ attempt, act, nowMs, isUnwanted }: Situation): Promise<Step> {
+  if (isUnwanted || nowMs - attempt.createdAt.getTime() > newSeconds * 1_000)
+    return { next: 'ENDING', change: { reason: 'not_opened' } };
   const claim = await act.start(openClaimSeconds);
   if (claim.refused !== undefined) return { next: 'ENDING', change: { reason: claim.refused } };
   const opened = await unlessProviderRefuses(act.open(claim.customer));
