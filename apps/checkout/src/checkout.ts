@@ -84,8 +84,8 @@ export async function openCheckout(options: CheckoutOptions, logger: Logger) {
     { parseAs: 'string' },
     async (_request: FastifyRequest, body: string) => new URLSearchParams(body),
   );
-  // PostgreSQL rejects the character NUL, so nothing that is stored has it in its address.
-  app.addHook('onRequest', async ({ url }, reply) => (url.includes('%00') ? reply.callNotFound() : undefined));
+  // No path has an encoded character: PostgreSQL rejects NUL, and headers reject most others.
+  app.addHook('onRequest', async ({ url }, reply) => (/^[^?]*%/.test(url) ? reply.callNotFound() : undefined));
   app.setNotFoundHandler((_request, reply) => sendMessage(reply, 'unknown'));
   app.setErrorHandler((error: { readonly statusCode?: number; readonly name: string }, _request, reply) => {
     const { statusCode = 500 } = error;

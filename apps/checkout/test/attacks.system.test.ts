@@ -82,6 +82,15 @@ test.each(['/pay/x', '/demo/x'])(
   },
 );
 
+test.each(['/pay/%E2%82%AC', '/demo/%0d'])(
+  'a form at %s, where nothing is, is no failure of the checkout',
+  async (path) => {
+    const headers = { origin: 'https://attacker.example' };
+    const form = { method: 'POST', headers, body: new URLSearchParams(), redirect: 'manual' } as const;
+    expect((await fetch(`http://127.0.0.1:${world.port}${path}`, form)).status).toBe(404);
+  },
+);
+
 test.each(['/pay/%ff', '/back/%00', '/demo/%00', '/unknown', '/pay/x'])(
   '%s has a page in the language of the browser',
   async (path) => {
