@@ -387,6 +387,22 @@ test('a customer continues a session that was opened before the merchant disconn
   expect(continued.headers.get('location')).toBe(location);
 });
 
+test('no customer is sent to a session that can no longer be paid', async () => {
+  const { orderToken, attemptId, connectionId } = await pay('not-continued');
+  // Another process releases the money.
+  await changeAttempt(attemptId, { state: 'VOIDING', leasedUntil: new Date(Date.now() + 3_600_000) });
+  await world.store.disconnect(connectionId, 'tester');
+  const response = await world.post(`/pay/${orderToken}`);
+  await connect();
+  expect(response.headers.get('location')).toBe(`/pay/${orderToken}`);
+});
+
+test('the page of a customer who waits asks Stripe once each time it reloads', async () => {
+  const { attemptId } = await pay('waiting');
+  const requests = await requestsOf(() => world.get(`/back/${attemptId}?n=1`));
+  expect(requests.filter(({ route }) => route === lookRoute)).toHaveLength(1);
+});
+
 test('a rolling restart of two processes loses no attempt, and each customer gets one session', async () => {
   const open = () => openCheckout(world.options, pino({ level: 'silent' }));
   const processes = [await open(), await open()];

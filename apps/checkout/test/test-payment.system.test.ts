@@ -41,6 +41,17 @@ test('after a declined test payment, the customer can try again', async () => {
   expect(await world.findOrder('declined')).toMatchObject({ order_status: 'PAID' });
 });
 
+test('a second payment has the language of the page on which it was chosen', async () => {
+  const orderToken = await world.createOrder('second-language');
+  await world.post(`/pay/${orderToken}`, { lang: 'fr' });
+  const { attemptId = '' } = (await world.store.newest(orderToken)) ?? {};
+  await world.get(locationOf(await world.post(`/demo/${attemptId}`, { outcome: 'decline' })));
+  const page = await (await world.get(`/pay/${orderToken}`)).text();
+  const fields = page.matchAll(/name="(\w+)" value="([^"]+)"/g);
+  await world.post(`/pay/${orderToken}`, Object.fromEntries([...fields].map(([, name, value]) => [name, value])));
+  expect(await world.store.newest(orderToken)).toMatchObject({ state: 'OPEN', locale: 'fr' });
+});
+
 test('an abandoned test payment stays open, and every tab continues the same one', async () => {
   const orderToken = await world.createOrder('abandoned');
   const path = await startTestPayment(orderToken);

@@ -76,7 +76,12 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       const chosen = request.body?.get('method');
       const offer = chosen ? offers.find(({ id }) => id === chosen) : offers.length === 1 ? offers[0] : undefined;
       // An open session can be paid after its account was disconnected, which ends the offer.
-      if (offer === undefined && unfinished?.sessionUrl && (!chosen || chosen === offerId(unfinished)))
+      if (
+        offer === undefined &&
+        unfinished?.state === 'OPEN' &&
+        unfinished.sessionUrl &&
+        (!chosen || chosen === offerId(unfinished))
+      )
         return reply.redirect(unfinished.sessionUrl, 303);
       if (offer === undefined) return show('pay');
       if (offer.provider === transfer) {
@@ -95,6 +100,7 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
     '/back/:attemptId',
     async (request, reply) => {
       const { attemptId } = request.params;
+      const refreshes = Number(request.query.n ?? 0);
       let attempt = await store.find(attemptId);
       if (attempt === undefined) return sendMessage(reply, 'unknown');
       const { orderToken } = attempt;
@@ -106,10 +112,10 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
         if (attempt.state === 'OPEN') return reply.redirect(choicePath, 303);
       }
       // Nothing is due for an attempt that was looked at for the last time, and its key may have been erased.
-      if (!isDecided(attempt) || attempt.dueAt !== null) attempt = await advanceUntil(advance, attempt, isDecided);
+      if (!isDecided(attempt) || attempt.dueAt !== null)
+        attempt = await advanceUntil(advance, attempt, (continued) => refreshes > 0 || isDecided(continued));
       const order = await gateway.resolve(orderToken);
       if (order === undefined) return sendMessage(reply, 'unknown');
-      const refreshes = Number(request.query.n ?? 0);
       if (!isDecided(attempt) && refreshes < refreshesMax) {
         const { waitingTitle: title, waitingText } = textsOf(locale);
         const url = inLanguage(`/back/${attemptId}`, chosen, { n: `${refreshes + 1}` });
@@ -138,13 +144,13 @@ function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonl
 async function sendChoice(deps: PageDeps, reply: FastifyReply, order: CheckoutOrder): Promise<FastifyReply> {
   const { orderToken } = reply.request.params as { orderToken: string };
   const [offers, newest] = await Promise.all([offersFor(deps, orderToken, order), deps.store.newest(orderToken)]);
-  const { locale, chosen } = languageFor(reply.request, newest?.locale ?? order.customerLocale);
+  const { locale } = languageFor(reply.request, newest?.locale ?? order.customerLocale);
   const texts = textsOf(locale);
   const isOpen = newest?.state === 'OPEN';
   const wasDeclined = newest?.state === 'ENDED' && newest.reason === 'declined';
   const notice = wasDeclined ? html`<p class="notice" role="status">${texts.declined}</p>` : '';
   const form = (content: Html) =>
-    html`<form class="actions" method="post" action="/pay/${orderToken}">${languageField(chosen)}${content}</form>`;
+    html`<form class="actions" method="post" action="/pay/${orderToken}">${languageField(locale)}${content}</form>`;
   const openUntil = isOpen
     ? html`<p>${withValue(texts.openUntil, localTime(newest.sessionEndsAt.getTime(), locale))}</p>
 ${form(html`<button class="button main" name="method" value="${offerId(newest)}">${texts.continue}</button>`)}`
