@@ -10,7 +10,7 @@ import { OrderStatus } from '../src/gateway/gateway.ts';
 import { type Provider, ProviderError, type Seen } from '../src/providers/provider.ts';
 import { attempts, connections, refundedByHand } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
-import { openTestStore, startedAttempt } from './helpers/test-store.ts';
+import { openTestStore, startedAttempt, storeConnection } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -38,17 +38,7 @@ async function storePayment(connectionId: string, state: 'RECORDED' | 'REFUNDED'
 
 /** Stores a connection whose payments were compared at a time. */
 const connect = (connectionId: string, comparedAt: Date) =>
-  store.run((db) =>
-    db.insert(connections).values({
-      connectionId,
-      merchantId: `app_live_${connectionId}`,
-      provider: 'listed',
-      mode: 'live',
-      account: 'a',
-      secrets: new Uint8Array(1),
-      comparedAt,
-    }),
-  );
+  storeConnection(store, connectionId, { merchantId: `app_live_${connectionId}`, comparedAt });
 
 async function* emptyList() {
   yield* [];

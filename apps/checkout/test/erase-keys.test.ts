@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { attempts, connections } from '../src/store/schema.ts';
+import { attempts, type connections } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, storeConnection } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -15,16 +15,8 @@ const longAgo = new Date(Date.now() - 7_200_000);
 
 /** Connects an account, with a key, that was disconnected two hours ago. */
 async function disconnected(connectionId: string, changes: Partial<typeof connections.$inferInsert> = {}) {
-  const merchant = {
-    connectionId,
-    merchantId: connectionId,
-    provider: 'stripe',
-    mode: 'live',
-    account: 'acct',
-  } as const;
   const marks = { listedUntil: longAgo, reversedUntil: longAgo, comparedAt: new Date(0) };
-  const row = { ...merchant, secrets: new Uint8Array(9), disconnectedAt: longAgo, ...marks, ...changes };
-  await store.run((db) => db.insert(connections).values(row));
+  await storeConnection(store, connectionId, { provider: 'stripe', disconnectedAt: longAgo, ...marks, ...changes });
 }
 
 /** Stores an attempt. */

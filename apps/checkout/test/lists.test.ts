@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createListReader } from '../src/attempts/lists.ts';
 import { ProviderError } from '../src/providers/provider.ts';
-import { connections } from '../src/store/schema.ts';
 import type { Store } from '../src/store/store.ts';
-import { openTestStore } from './helpers/test-store.ts';
+import { openTestStore, storeConnection } from './helpers/test-store.ts';
 
 let store: Store;
 let close: () => Promise<void>;
@@ -19,18 +18,7 @@ afterAll(async () => {
 test('a list that could not be read is read as far back as the daily comparison requires since then', async () => {
   const connectionId = 'con_compared';
   const [compared, readUntil] = [25, 2].map((hours) => new Date(Date.now() - hours * 3_600_000));
-  await store.run((db) =>
-    db.insert(connections).values({
-      connectionId,
-      merchantId: connectionId,
-      provider: 'listed',
-      mode: 'live',
-      account: 'a',
-      secrets: new Uint8Array(1),
-      comparedAt: compared,
-      reversedUntil: readUntil,
-    }),
-  );
+  await storeConnection(store, connectionId, { comparedAt: compared, reversedUntil: readUntil });
   expect(await store.takeLists('reversed')).toMatchObject([{ connectionId, readUntil }]);
   await store.takeComparison(180);
   await store.resetList(connectionId, 'reversed', readUntil ?? new Date());
@@ -42,17 +30,7 @@ test('a list that could not be read is read as far back as the daily comparison 
 test('a list that cannot be read is read again after growing pauses, and does not delay another account', async () => {
   const longAgo = new Date(Date.now() - 7_200_000);
   for (const connectionId of ['con_broken', 'con_working'])
-    await store.run((db) =>
-      db.insert(connections).values({
-        connectionId,
-        merchantId: connectionId,
-        provider: 'listed',
-        mode: 'live',
-        account: 'a',
-        secrets: new Uint8Array(1),
-        listedUntil: longAgo,
-      }),
-    );
+    await storeConnection(store, connectionId, { listedUntil: longAgo });
   const reads: string[] = [];
   const used: unknown[] = [];
   const provider = {

@@ -2,7 +2,8 @@ import { migrateDatabase } from '@order-gateway/postgres/migrate';
 import { createMigratedDatabase } from '@order-gateway/postgres/testing/migrated-database';
 import { testPatience } from '@order-gateway/postgres/testing/patience';
 import { checkoutMigrations } from '../../src/store/migrate.ts';
-import { openStore } from '../../src/store/store.ts';
+import { connections } from '../../src/store/schema.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 
 /** What attempts of tests start with, besides the token of their order. Their session has ended. */
 export const startedAttempt = {
@@ -17,6 +18,18 @@ export const startedAttempt = {
   locale: 'en',
   sessionEndsAt: new Date(),
 };
+
+/** Stores the connection of a live account. `values` has the columns that differ from the defaults of tests. */
+export function storeConnection(
+  store: Pick<Store, 'run'>,
+  connectionId: string,
+  values: Partial<typeof connections.$inferInsert>,
+) {
+  const account = { provider: 'listed', mode: 'live', account: 'a', secrets: new Uint8Array(1) } as const;
+  return store.run((db) =>
+    db.insert(connections).values({ connectionId, merchantId: connectionId, ...account, ...values }),
+  );
+}
 
 /** Opens a store on a new database. `close` also drops the database. */
 export async function openTestStore() {
