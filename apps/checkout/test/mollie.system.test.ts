@@ -250,6 +250,7 @@ test('a customer who cancels at Mollie can choose another method immediately', a
   expect(back.headers.get('location')).toBe(`/pay/${orderToken}?lang=fr`);
   const choice = await (await world.get(`/pay/${orderToken}`)).text();
   expect([choice.includes('.card"'), choice.includes('.iDEAL"')]).toEqual([true, true]);
+  expect(choice).not.toContain('declined');
 });
 
 test('a status that Mollie added later does not end a payment', async () => {

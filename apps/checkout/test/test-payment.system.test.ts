@@ -166,3 +166,22 @@ test('a page without a payment has the language that its visitor chooses on it',
     expect([path, shown.headers.get('content-language')]).toEqual([path, 'de']);
   }
 });
+
+test('a customer who chooses a transfer can no longer pay in the session that was open', async () => {
+  await world.connect('transfer', 'DE89370400440532013000', { iban: 'DE89370400440532013000', name: 'Test Shop' });
+  const orderToken = await world.createOrder('transfer-instead');
+  const methods = await (await world.get(`/pay/${orderToken}`)).text();
+  const [transferOffer = ''] = /con_[^"]+\.transfer/.exec(methods) ?? [];
+  await world.post(`/pay/${orderToken}`, { method: 'demo.demo' });
+  const { attemptId = '' } = (await world.store.newest(orderToken)) ?? {};
+  const chosen = await world.post(`/pay/${orderToken}`, { method: transferOffer, lang: 'de' });
+  expect(locationOf(chosen)).toBe(`/transfer/${orderToken}?lang=de`);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'ENDED' });
+
+  const other = await world.createOrder('paid-before-transfer');
+  await world.post(`/pay/${other}`, { method: 'demo.demo' });
+  const { attemptId: paidId = '' } = (await world.store.newest(other)) ?? {};
+  await world.post(`/demo/${paidId}`, { outcome: 'succeed' });
+  expect(locationOf(await world.post(`/pay/${other}`, { method: transferOffer }))).toBe(`/pay/${other}`);
+  await expect.poll(() => world.findOrder('paid-before-transfer')).toMatchObject({ order_status: 'PAID' });
+});

@@ -59,7 +59,7 @@ test('an order is paid by transfer: the page shows the details, and a statement 
   expect(await run(['connect', clientId, 'transfer'], [testIban, name])).toContain(`transfer account ${testIban}`);
 
   const token = await world.createOrder('transferred', order);
-  expect(locationOf(await world.get(`/transfer/${token}`))).toBe(`/pay/${token}`);
+  expect(locationOf(await world.get(`/transfer/${token}?lang=de`))).toBe(`/pay/${token}?lang=de`);
   const chosen = await world.post(`/pay/${token}`);
   expect([chosen.status, locationOf(chosen)]).toEqual([303, `/transfer/${token}`]);
   // The language that the customer chose on the payment page.

@@ -41,6 +41,12 @@ export function languageFor({ headers, query, body }: FastifyRequest, customerLo
   return negotiate(headers, { query: lang === null ? query : { lang }, customerLocale });
 }
 
+/** Returns an address in the language that the customer chose. */
+export function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonly<Record<string, string>> = {}) {
+  const search = new URLSearchParams({ ...query, ...(chosen && { lang: chosen }) });
+  return search.size === 0 ? path : `${path}?${search}`;
+}
+
 /**
  * Chromium checks each redirect of a form against `form-action`. A provider's page may redirect again, and a test
  * payment redirects to the merchant, whose return URL may have http.

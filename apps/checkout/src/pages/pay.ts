@@ -8,7 +8,7 @@ import type { Advance, AdvanceDeps } from '../attempts/advance.ts';
 import { recordAgain } from '../attempts/sweep.ts';
 import { amountOf, type CheckoutOrder, OrderStatus } from '../gateway/gateway.ts';
 import { isFormOf } from '../html/form-origin.ts';
-import { languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { inLanguage, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { type Offer, offerId, offersFor } from '../providers/offers.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { transfer } from '../providers/transfer/transfer.ts';
@@ -84,6 +84,10 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
       )
         return reply.redirect(unfinished.sessionUrl, 303);
       if (offer === undefined) return show('pay');
+      if (unfinished !== undefined && offerId(unfinished) !== offer.id) {
+        const closed = await advance(unfinished.attemptId, { isUnwanted: true });
+        if (closed?.state !== 'ENDED') return show('pay');
+      }
       if (offer.provider === transfer) {
         const { merchantId, serviceOrderId } = order;
         const reference = creditorReferenceOf(Number(serviceOrderId));
@@ -129,17 +133,14 @@ export function payRoutes(app: FastifyInstance, deps: PageDeps): void {
   );
 }
 
+/** Why an attempt ends that the customer left. After any other end, the customer is told that the payment failed. */
+const reasonsOfCustomers: ReadonlySet<string> = new Set(['expired', 'canceled', 'abandoned', 'not_opened']);
+
 /** Whether the customer has paid, although the order may not show it yet. */
 const isBeingPaid = ({ state }: Attempt) => state === 'CLAIMED' || state === 'CAPTURED';
 
 /** Whether the customer no longer needs to wait for the attempt. */
 const isDecided = ({ state }: Attempt) => ['RECORDED', 'OWED', 'REFUNDED', 'ENDED'].includes(state);
-
-/** Returns an address in the language that the customer chose. */
-function inLanguage(path: string, chosen: PageLocale | undefined, query: Readonly<Record<string, string>> = {}) {
-  const search = new URLSearchParams({ ...query, ...(chosen && { lang: chosen }) });
-  return search.size === 0 ? path : `${path}?${search}`;
-}
 
 async function sendChoice(deps: PageDeps, reply: FastifyReply, order: CheckoutOrder): Promise<FastifyReply> {
   const { orderToken } = reply.request.params as { orderToken: string };
@@ -147,8 +148,9 @@ async function sendChoice(deps: PageDeps, reply: FastifyReply, order: CheckoutOr
   const { locale } = languageFor(reply.request, newest?.locale ?? order.customerLocale);
   const texts = textsOf(locale);
   const isOpen = newest?.state === 'OPEN';
-  const wasDeclined = newest?.state === 'ENDED' && newest.reason === 'declined';
-  const notice = wasDeclined ? html`<p class="notice" role="status">${texts.declined}</p>` : '';
+  const mayRetry = newest?.state === 'ENDED' && offers.length > 0;
+  const hasFailed = mayRetry && !reasonsOfCustomers.has(newest.reason ?? '');
+  const notice = hasFailed ? html`<p class="notice" role="status">${texts.declined}</p>` : '';
   const form = (content: Html) =>
     html`<form class="actions" method="post" action="/pay/${orderToken}">${languageField(locale)}${content}</form>`;
   const openUntil = isOpen
@@ -177,14 +179,11 @@ interface Start {
 }
 
 /**
- * Returns the order's attempt with the chosen method: an unfinished one, or a new one after the unfinished one of
- * another method has been closed. Returns the other attempt if it cannot be closed.
+ * Returns the order's attempt with the chosen method: the unfinished one, or a new one; `undefined` if an attempt with
+ * another method started at the same time.
  */
 async function startAttempt(deps: PageDeps, { orderToken, order, offer, locale }: Start): Promise<Attempt | undefined> {
   const { store, advance } = deps;
-  const unfinished = await store.unfinished(orderToken);
-  if (unfinished !== undefined && offerId(unfinished) !== offer.id)
-    await advance(unfinished.attemptId, { isUnwanted: true });
   const started = await store.start({
     orderToken,
     merchantId: order.merchantId,

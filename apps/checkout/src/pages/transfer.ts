@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { html, raw } from 'hono/html';
 import type { AdvanceDeps } from '../attempts/advance.ts';
 import { amountOf, OrderStatus } from '../gateway/gateway.ts';
-import { languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
+import { inLanguage, languageFor, orderBody, sendMessage, sendPage, textsOf } from '../html/layout.ts';
 import { creditorReferenceOf } from '../providers/transfer/creditor-reference.ts';
 import { epcQrContent } from '../providers/transfer/epc-qr-code.ts';
 import { inGroups } from '../providers/transfer/mod97.ts';
@@ -31,12 +31,13 @@ export function transferRoutes(app: FastifyInstance, { store, gateway, accountOf
     const order = await gateway.resolve(orderToken);
     if (order === undefined) return sendMessage(reply, 'unknown');
     if (order.orderStatus !== OrderStatus.UN_PAID) return reply.redirect(order.returnUrl, 303);
-    const { locale } = languageFor(request, order.customerLocale);
+    const { locale, chosen: language } = languageFor(request, order.customerLocale);
     const reference = creditorReferenceOf(Number(order.serviceOrderId));
     const connections = await store.connectionsOf(order.merchantId);
     const connection = connections.find(({ provider }) => provider === transfer.name);
     const chosen = await openTransfers(store).find(reference);
-    if (connection === undefined || chosen?.orderToken !== orderToken) return reply.redirect(`/pay/${orderToken}`, 303);
+    if (connection === undefined || chosen?.orderToken !== orderToken)
+      return reply.redirect(inLanguage(`/pay/${orderToken}`, language), 303);
     const { iban = '', name } = transferAccountOf((await accountOf(connection.connectionId)).secrets);
     const amount: AmountHundredths = amountOf(order);
     const texts = textsOf(locale);
