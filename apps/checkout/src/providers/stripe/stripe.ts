@@ -166,17 +166,17 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
 
   async function* idsInEvents(account: Account, since: Date, types: readonly string[]): AsyncGenerator<string> {
     const events = clientOf(account).events.list({ ...pagesSince(since), types: [...types] });
-    for await (const event of events) yield* idsOf(event);
+    for await (const event of listed(events)) yield* idsOf(event);
   }
 
   return {
     async reversals(account, attempt) {
       const { refunds, disputes } = clientOf(account);
       const ofPayment = { payment_intent: attempt.paymentId ?? '', limit: pageLength };
-      const read = <Item>(items: AsyncIterable<Item>) => answered(Array.fromAsync(items));
+      const made = await Array.fromAsync(listed(refunds.list(ofPayment)));
       return {
-        refunds: (await read(refunds.list(ofPayment))).filter((refund) => !isRelease(refund, attempt)).map(seenRefund),
-        disputes: (await read(disputes.list(ofPayment))).map(seenDispute),
+        refunds: made.filter((refund) => !isRelease(refund, attempt)).map(seenRefund),
+        disputes: await Array.fromAsync(listed(disputes.list(ofPayment)), seenDispute),
       };
     },
     reversed: (account, since) => idsInEvents(account, since, reversalEventTypes),
@@ -188,7 +188,7 @@ function stripeReads(clientOf: ClientOf): Pick<Provider, 'reversals' | 'reversed
     async *history(account, since) {
       const expand = ['data.payment_intent.latest_charge'];
       const sessions = clientOf(account).checkout.sessions.list({ ...pagesSince(since), expand });
-      for await (const session of sessions) {
+      for await (const session of listed(sessions)) {
         const attemptId = session.metadata?.attempt_id;
         if (attemptId !== undefined) yield { attemptId, seen: seenOf(session) };
       }
@@ -288,12 +288,19 @@ const errorKinds: Readonly<Record<string, ProviderError['kind']>> = {
   StripeIdempotencyError: 'failed',
 };
 
-async function answered<Result>(call: Promise<Result>): Promise<Result> {
+const answered = <Result>(call: Promise<Result>): Promise<Result> => call.catch(fail);
+
+/** Yields the items of a list. Rejects with a {@link ProviderError}. */
+async function* listed<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item> {
   try {
-    return await call;
+    yield* items;
   } catch (error) {
-    const { type = 'unknown', code, statusCode = 0 } = Object(error);
-    const isBusy = statusCode === 409 || statusCode === 429;
-    throw new ProviderError((!isBusy && errorKinds[type]) || 'unanswered', code ?? type);
+    fail(error);
   }
+}
+
+function fail(error: unknown): never {
+  const { type = 'unknown', code, statusCode = 0 } = Object(error);
+  const isBusy = statusCode === 409 || statusCode === 429;
+  throw new ProviderError((!isBusy && errorKinds[type]) || 'unanswered', code ?? type);
 }
