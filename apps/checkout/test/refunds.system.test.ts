@@ -217,6 +217,8 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   if (made !== undefined) stripe.failRefund(made);
   intent.latest_charge.refunded = false;
   await expectReversals('refund-failed', { refunds: [{ status: 'FAILED' }] });
+  // It keeps the key of the account, and is counted as owed.
+  await expect.poll(() => world.store.find(attemptId)).toMatchObject({ state: 'OWED', dueAt: expect.any(Date) });
   expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId, amount: '9.00 EUR', order_token: orderToken });
   await run('refunded', orderToken, attemptId);
   expect(await listed(intent.id)).toBeUndefined();
@@ -224,6 +226,9 @@ test('a refused payment whose refund failed is listed for a person, and not refu
   expect(await world.findOrder('refund-failed')).toMatchObject({ refused_payments: [refused] });
   await run('refunded', orderToken, attemptId, '--failed');
   expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId });
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'OWED', dueAt: expect.any(Date) });
+  await run('refunded', orderToken, attemptId);
+  expect(await world.store.find(attemptId)).toMatchObject({ state: 'REFUNDED', dueAt: null });
   expect(madeOf(intent)).toHaveLength(1);
 });
 

@@ -112,6 +112,10 @@ test('what a lost dispute had returned is owed again once the dispute is won', a
   });
 });
 
+test('a payment whose refund failed later is owed again', async () => {
+  expect((await reversed('REFUNDED', { refunds: [refundOf('FAILED')] })).step).toEqual({ next: 'OWED' });
+});
+
 test('a payment that a person refunded is not refunded again when its dispute is won', async () => {
   const seen = { refunds: [refundOf('FAILED')], disputes: [disputeOf('WON')] };
   expect((await reversed('REFUNDED', seen, refundedByHand)).step).toEqual({ waitSeconds: null });

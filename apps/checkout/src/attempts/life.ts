@@ -217,12 +217,9 @@ async function report({ attempt, act, nowMs, isNew }: Situation): Promise<Step> 
   const secondsLeft = (dueAt.getTime() - nowMs) / 1_000;
   if (secondsLeft > 0) return { waitSeconds: secondsLeft };
   const reversals = await act.report();
-  // The merchant has the money again that a lost dispute had returned, and has not refunded it.
+  // The merchant has the money again that a refund or a lost dispute had returned.
   const isOwedAgain =
-    state === 'REFUNDED' &&
-    reason !== refundedByHand &&
-    reversals.disputes.some(({ status }) => status === 'WON') &&
-    owedOf(paymentOfAttempt(attempt), reversals) > 0n;
+    state === 'REFUNDED' && reason !== refundedByHand && owedOf(paymentOfAttempt(attempt), reversals) > 0n;
   return isOwedAgain ? { next: 'OWED' } : { waitSeconds: null };
 }
 

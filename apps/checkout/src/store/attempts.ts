@@ -171,7 +171,11 @@ export function changeAttempts({ run, first }: Run) {
       run((db) =>
         db
           .update(attempts)
-          .set({ state: 'REFUNDED', reason: isRefunded ? refundedByHand : null, dueAt: null })
+          .set(
+            isRefunded
+              ? { state: 'REFUNDED', reason: refundedByHand, dueAt: null }
+              : { state: 'OWED', reason: null, dueAt: sql`now()` },
+          )
           .where(and(eq(attempts.attemptId, attemptId), inArray(attempts.state, ['OWED', 'REFUNDED']))),
       ),
 
