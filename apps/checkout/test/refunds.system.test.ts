@@ -240,6 +240,8 @@ test('a person refunds what a lost dispute has not returned of a refused payment
   expect(await listed(intent.id)).toBeUndefined();
   stripe.dispute(intent, 'lost');
   expect(await world.advance(attemptId)).toMatchObject({ state: 'OWED' });
+  const isOld = { createdAt: new Date('2026-01-01') };
+  await world.store.run((db) => db.update(attempts).set(isOld).where(eq(attempts.attemptId, attemptId)));
   expect(await listed(intent.id)).toMatchObject({ refund_id: attemptId, amount: '6.00 EUR' });
   await run('refunded', orderToken, attemptId);
   expect(await listed(intent.id)).toBeUndefined();

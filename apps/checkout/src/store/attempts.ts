@@ -52,14 +52,17 @@ export function findAttempts({ run, first }: Run) {
     findByPayment: (orderToken: string, paymentId: string) =>
       first(select(and(eq(attempts.orderToken, orderToken), eq(attempts.paymentId, paymentId)))),
 
-    /** Returns the payments of the last days that the gateway refused, unless a person refunded them by hand. */
+    /** Returns the refused payments that are owed, and those of the last days that the provider has refunded. */
     refused: (days: number) =>
       run((db) =>
         select(
-          and(
-            inArray(attempts.state, ['OWED', 'REFUNDED']),
-            gt(attempts.createdAt, inSeconds(-days * 86_400)),
-            sql`${attempts.reason} is distinct from ${refundedByHand}`,
+          or(
+            eq(attempts.state, 'OWED'),
+            and(
+              eq(attempts.state, 'REFUNDED'),
+              gt(attempts.createdAt, inSeconds(-days * 86_400)),
+              sql`${attempts.reason} is distinct from ${refundedByHand}`,
+            ),
           ),
         )(db).orderBy(asc(attempts.createdAt)),
       ),
