@@ -451,6 +451,24 @@ test('a person assigns a listed entry to an order of the same merchant, once, an
   expect(assigned.at(-1)).toMatchObject({ actor: 'tester', merchantId, details: { payment_id: `${account}/B1/1` } });
 });
 
+test('an entry that equals an assigned one without a reference is listed as a possible duplicate', async () => {
+  await createOrder();
+  const notified = payBy('Thanks', { reference: 'N1' });
+  expect(await importEntries([notified], { namespace: 'camt.054.001.08' })).toEqual(['LISTED no_reference']);
+  const isListed = eq(credits.paymentId, `${account}/N1/1`);
+  const credit = await store.first((db) => db.select().from(credits).where(isListed));
+  const assigned = await openImport({ store, gateway }).assign(Number(credit?.creditId), `token${number}`, 'tester');
+  expect(assigned).toMatchObject({ state: 'RECORDED' });
+  const [connection] = await store.listConnections(merchantId);
+  await store.disconnect(connection?.connectionId ?? '', 'tester');
+  await connect();
+  const other = { reference: 'S2', transactions: [transaction('Thanks', { payer: 'Max Mustermann' })] };
+  expect(await importEntries([payBy('Thanks', { reference: 'S1' }), other])).toEqual([
+    'LISTED possible_duplicate',
+    'LISTED no_reference',
+  ]);
+});
+
 test('an entry that was assigned waits for that order, although its text names another one', async () => {
   const entry = payBy(await createOrder(20), { reference: 'B1' });
   await createOrder();

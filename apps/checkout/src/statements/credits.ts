@@ -50,7 +50,7 @@ export function openCredits({ run, first }: Pick<Store, 'run' | 'first'>) {
         eq(credits.amountHundredths, amountHundredths),
         // An erased payer can be the same.
         inArray(credits.payerDigest, [payerDigest, '']),
-        eq(credits.reference, reference ?? ''),
+        sql`${credits.reference} is not distinct from ${reference ?? null}`,
         sql`abs(${credits.paidOn} - ${paidOn}::date) <= ${duplicateDays}`,
         inArray(credits.state, ['WAITING', 'RECORDED', 'OWED', 'REFUNDED']),
         ne(credits.paymentId, paymentId),

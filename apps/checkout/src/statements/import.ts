@@ -72,11 +72,11 @@ export function openImport(deps: ImportDeps) {
     // A person can have assigned an entry that waits. It may have been reported, so it is no duplicate.
     const isWaiting = stored.state === 'WAITING';
     const orderToken = isWaiting ? stored.orderToken : transfer?.orderToken;
-    if (!orderToken) return { ...outcome, state: 'LISTED', reason };
     if (!isWaiting && (await credits.isDuplicate(fields))) {
       if (!isDryRun) await credits.change(stored.creditId, { state: 'LISTED', reason: 'possible_duplicate' });
       return { ...outcome, state: 'LISTED', reason: 'possible_duplicate' };
     }
+    if (!orderToken) return { ...outcome, state: 'LISTED', reason };
     if (!isDryRun) return { ...outcome, ...(await reportAndStore(stored, orderToken)) };
     const expected = await report(stored, orderToken, true);
     if (expected.state !== 'MATCHED') return { ...outcome, ...expected };
