@@ -191,6 +191,32 @@ test('a recorded payment that the gateway lost is recorded again, and refunded i
   expect(states).toEqual(['CAPTURED']);
 });
 
+test('a recorded payment whose order the gateway no longer has is reported, and not recorded again', async () => {
+  const connectionId = 'con_order_lost';
+  const attemptId = await storePayment(connectionId, 'RECORDED');
+  await connect(connectionId, new Date(Date.now() - 25 * 3_600_000));
+  const provider = {
+    async *history() {
+      yield { attemptId, seen: captured };
+    },
+  };
+  const gateway = { resolve: async () => undefined } as unknown as AdvanceDeps['gateway'];
+  expect(await compare(connectionId, provider, gateway)).toMatchObject([
+    { attemptId, difference: 'not_paid_at_gateway' },
+  ]);
+  const logged: unknown[] = [];
+  const deps = {
+    ...depsOf(provider),
+    gateway,
+    logger: { error: (fields: unknown) => void logged.push(fields) },
+    metrics: { countDifference() {} },
+    advance: async () => undefined,
+  } as unknown as Parameters<typeof createSweep>[0];
+  await createSweep(deps).compareNext(new AbortController().signal);
+  expect(logged).toMatchObject([{ attempt_id: attemptId, difference: 'not_paid_at_gateway' }]);
+  expect(await store.find(attemptId)).toMatchObject({ state: 'RECORDED' });
+});
+
 test('a comparison that fails or is stopped is repeated before the next day', async () => {
   const comparedAt = new Date(Date.now() - 25 * 3_600_000);
   await connect('con_repeated', comparedAt);

@@ -14,7 +14,7 @@ export interface Difference {
    * `unknown_attempt`: the provider took money for an attempt that is not stored. `not_recorded`: it took money that is
    * not recorded. `amount_differs`: it took another amount than the recorded one. `not_captured` and
    * `missing_at_provider`: it does not have the money of a recorded payment. `not_paid_at_gateway`: the order of a
-   * recorded payment, which is not refunded, is not paid.
+   * recorded payment, which is not refunded, is not paid, or the gateway no longer has it.
    */
   readonly difference:
     | 'unknown_attempt'
@@ -71,7 +71,7 @@ export async function* comparePayments(
       (await unlessProviderRefuses(readStatus({ provider, account }, attempt))).value === undefined;
     const difference = isMissing
       ? 'missing_at_provider'
-      : order !== undefined && order.orderStatus !== OrderStatus.PAID && !refunded.has(attemptId)
+      : order?.orderStatus !== OrderStatus.PAID && !refunded.has(attemptId)
         ? 'not_paid_at_gateway'
         : undefined;
     if (difference !== undefined) yield { attemptId, orderId, paymentId: paymentId ?? undefined, difference };

@@ -38,7 +38,7 @@ export const comparedDays = 180;
  * minute.
  */
 export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
-  const { store, advance, logger, metrics } = deps;
+  const { store, gateway, advance, logger, metrics } = deps;
   return {
     /** Continues due attempts, as many at once as one run may. */
     continueDue: () => continueAttempts(deps, 'payments'),
@@ -56,7 +56,9 @@ export function createSweep(deps: AdvanceDeps & { readonly advance: Advance }) {
         metrics.countDifference();
         if (difference === 'not_recorded') await advance(attemptId);
         const attempt = difference === 'not_paid_at_gateway' ? await store.find(attemptId) : undefined;
-        if (attempt?.state === 'RECORDED') await recordAgain(deps, attempt);
+        // An order that the gateway no longer has can't be paid.
+        if (attempt?.state === 'RECORDED' && (await gateway.resolve(attempt.orderToken)))
+          await recordAgain(deps, attempt);
       }
       if (!signal.aborted) await store.endComparison(connection.connectionId);
     },

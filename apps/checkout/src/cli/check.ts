@@ -11,7 +11,7 @@ unknown_attempt: the provider took money for a payment that the checkout does
 not know. not_recorded: the provider took money, but the order is not paid
 with it. amount_differs: the recorded amount is different. not_captured,
 missing_at_provider: the provider does not have the money of a recorded payment.
-not_paid_at_gateway: the order of a recorded payment is not paid.
+not_paid_at_gateway: the order of a recorded payment is not paid, or is lost.
 The checkout makes the same comparison each day, and repairs what it can.`;
 
 /** Adds the command that compares payments to `pnpm payments`. */
