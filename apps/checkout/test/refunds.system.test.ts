@@ -396,6 +396,18 @@ test('a transfer whose refusal a restored gateway has lost is marked as returned
   expect(await listed('refusal-lost-2')).toBeUndefined();
 });
 
+test('a transfer that is owed is listed although a restored gateway has lost its order', async () => {
+  const { run, listed } = refundCommands();
+  const lostToken = 'a'.repeat(32);
+  await storeOwed(lostToken, 'order-lost');
+  const { refund_id, ...refund } = await listed('order-lost');
+  expect(refund).toMatchObject({ order_token: lostToken, order_id: '', amount: '10.00 EUR' });
+  expect(await run('refunded', lostToken, refund_id)).toBe(
+    `Recorded the refund ${refund_id} of the order ${lostToken}.`,
+  );
+  expect(await listed('order-lost')).toBeUndefined();
+});
+
 test('a transfer that is owed is listed until a person marks it as returned', async () => {
   const { orderToken, transfer, run, listed } = await transferred('transferred-twice');
   const paymentId = 'transferred-twice-2';

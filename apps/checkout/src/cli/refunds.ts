@@ -68,7 +68,9 @@ export function addRefundCommands(program: Command, withRefunds: With<GatewayDep
           throw new StartError(`The gateway did not record the refund: ${refused}.`);
         if (kind === 'transfer') await openCredits(deps.store).setRefunded(creditIdOf(refundId), !failed);
         if (kind === 'payment') await deps.store.setRefundedByHand(refundId, !failed);
-        print(`Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId}.`);
+        print(
+          `Recorded ${failed ? 'the failure of ' : ''}the refund ${refundId} of the order ${orderId || orderToken}.`,
+        );
       }),
     );
 }
@@ -102,10 +104,10 @@ interface RefundByHand {
 async function* refundsByHand(deps: GatewayDeps): AsyncGenerator<RefundByHand> {
   const { gateway, store } = deps;
   for (const { creditId, createdAt, orderToken, amountHundredths, ...credit } of await openCredits(store).owed()) {
-    const order = orderToken === null ? undefined : await gateway.resolve(orderToken);
-    if (orderToken === null || order === undefined) continue;
+    if (orderToken === null) continue;
     const { paymentId, currency } = credit;
-    const { orderId, merchantId } = order;
+    // A gateway that was restored from a backup may have lost the order. The money is owed all the same.
+    const { orderId, merchantId } = (await gateway.resolve(orderToken)) ?? { orderId: '', merchantId: '' };
     yield {
       kind: 'transfer',
       createdAt: createdAt.toISOString(),
