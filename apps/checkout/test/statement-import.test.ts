@@ -519,5 +519,6 @@ test('an entry that two people assign at the same time is reported for one order
   const creditId = (await find())?.creditId ?? 0;
   const assigned = await Promise.all(tokens.map((token) => statements.assign(creditId, token, 'tester')));
   expect(assigned.map(({ state }) => state).toSorted()).toEqual(['KNOWN', 'RECORDED']);
+  expect(assigned.find(({ state }) => state === 'KNOWN')?.reason).toMatch(/^(WAITING|RECORDED)$/);
   expect(recorded).toEqual([expect.objectContaining({ orderToken: (await find())?.orderToken })]);
 });

@@ -190,7 +190,8 @@ function openReports({ gateway }: ImportDeps, credits: ReturnType<typeof openCre
       await credits.change(credit.creditId, { state: 'LISTED', reason: expected.reason ?? null }, [credit.state]);
       return expected;
     }
-    if (!(await credits.startReport(credit.creditId, orderToken))) return { state: 'KNOWN' };
+    if (!(await credits.startReport(credit.creditId, orderToken)))
+      return { state: 'KNOWN', reason: (await credits.find(credit.creditId))?.state };
     const outcome = await report({ ...credit, state: 'WAITING' }, orderToken, false).catch(waiting);
     const state = outcome.state as StoredCredit['state'];
     await credits.change(credit.creditId, { state, reason: outcome.reason ?? null });
