@@ -1,5 +1,5 @@
 import { BrandService } from '@order-gateway/contract/gateway/v1/brand_service_pb';
-import { type Brand, type Logo, noBrand, parseBrand } from '@order-gateway/domain/accounts';
+import { type Brand, brandTextsOf, type Logo, noBrand, parseBrand } from '@order-gateway/domain/accounts';
 import type { BaseUrl } from '@order-gateway/domain/links';
 import { type FieldError, parseCompleteList } from '@order-gateway/domain/requests';
 import { failed, type Result, success } from '@order-gateway/domain/result';
@@ -69,14 +69,9 @@ export function logoPath({ digest, type }: Logo): string {
 export type BrandResponse = ReturnType<typeof brandResponse>;
 
 /** Builds the API's form of a brand. */
-export function brandResponse({ logo, color, ...texts }: Brand, baseUrl: BaseUrl) {
+export function brandResponse(brand: Brand, baseUrl: BaseUrl) {
   return {
-    logo_url: logo === null ? undefined : `${baseUrl}${logoPath(logo)}`,
-    color: color ?? undefined,
-    support_email: texts.support_email ?? undefined,
-    support_url: texts.support_url ?? undefined,
-    terms_url: texts.terms_url ?? undefined,
-    privacy_url: texts.privacy_url ?? undefined,
-    payment_instructions: texts.payment_instructions ?? undefined,
+    logo_url: brand.logo === null ? undefined : `${baseUrl}${logoPath(brand.logo)}`,
+    ...brandTextsOf((name) => brand[name] ?? undefined),
   };
 }

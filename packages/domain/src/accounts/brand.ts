@@ -29,18 +29,30 @@ export interface Logo {
 /** The limits of a logo: its size in bytes, and its width and height in pixels. */
 export const logoLimits = { bytes: 262_144, pixels: 2_000 } as const;
 
-/** The names of the texts of a brand. */
-export const brandFieldNames = [
-  'color',
-  'support_email',
-  'support_url',
-  'terms_url',
-  'privacy_url',
-  'payment_instructions',
-] as const;
+const optionalUrl: TextRule = { ...urlRule, required: false };
+const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
+const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
+
+/** The rules for a brand's texts. */
+export const brandRules = {
+  color: textRule(7, { required: false, format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage) }),
+  support_email: { ...emailRule, required: false },
+  support_url: optionalUrl,
+  terms_url: optionalUrl,
+  privacy_url: optionalUrl,
+  payment_instructions: textRule(1_000, { required: false, multiline: true }),
+} as const satisfies Readonly<Record<string, TextRule>>;
 
 /** One of {@link brandFieldNames}. */
-export type BrandFieldName = (typeof brandFieldNames)[number];
+export type BrandFieldName = keyof typeof brandRules;
+
+/** The names of the texts of a brand. */
+export const brandFieldNames = Object.keys(brandRules) as readonly BrandFieldName[];
+
+/** Returns an object with a value for each text of a brand. */
+export function brandTextsOf<Value>(read: (name: BrandFieldName) => Value): Readonly<Record<BrandFieldName, Value>> {
+  return Object.fromEntries(brandFieldNames.map((name) => [name, read(name)])) as Record<BrandFieldName, Value>;
+}
 
 /** How a merchant's payment pages look. `null`: not set. */
 export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
@@ -48,15 +60,7 @@ export interface Brand extends Readonly<Record<BrandFieldName, string | null>> {
 }
 
 /** A brand without any settings. */
-export const noBrand: Brand = {
-  logo: null,
-  color: null,
-  support_email: null,
-  support_url: null,
-  terms_url: null,
-  privacy_url: null,
-  payment_instructions: null,
-};
+export const noBrand: Brand = { logo: null, ...brandTextsOf(() => null) };
 
 /** The texts to change. An empty text removes the stored one, and an absent text leaves it unchanged. */
 export type BrandTexts = Readonly<Partial<Record<BrandFieldName, string>>>;
@@ -83,20 +87,6 @@ export interface BrandStore {
    */
   updateBrand(clientId: string, change: BrandChange): Promise<boolean>;
 }
-
-const optionalUrl: TextRule = { ...urlRule, required: false };
-const colorForm = /^(?:#[0-9A-Fa-f]{6})?$/;
-const colorMessage = 'must be # and six hexadecimal digits, such as #0b5fff';
-
-/** The rules for a brand's texts. */
-export const brandRules: Readonly<Record<BrandFieldName, TextRule>> = {
-  color: textRule(7, { required: false, format: patternFormat(colorForm, /[^#0-9A-Fa-f]/u, colorMessage) }),
-  support_email: { ...emailRule, required: false },
-  support_url: optionalUrl,
-  terms_url: optionalUrl,
-  privacy_url: optionalUrl,
-  payment_instructions: textRule(1_000, { required: false, multiline: true }),
-};
 
 /**
  * Checks the texts of a brand. Returns the texts that were sent, or an error for each invalid one. A blank text counts
