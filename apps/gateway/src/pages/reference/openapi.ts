@@ -321,46 +321,37 @@ const pagePaths = (): Readonly<Record<string, Readonly<Record<string, Operation>
   },
 });
 
-const eventTexts: Readonly<Record<EventType, { readonly operationId: string; readonly meaning: string }>> = {
-  'order.paid': { operationId: 'onOrderPaid', meaning: 'The customer has paid. You can deliver the order.' },
-  'order.expired': {
-    operationId: 'onOrderExpired',
-    meaning:
-      'The order was not paid before its `order_expires_at`. A payment that the customer made in time can still be reported later.',
-  },
-  'order.cancelled': { operationId: 'onOrderCancelled', meaning: 'You cancelled the order.' },
-  'order.payment_refused': {
-    operationId: 'onOrderPaymentRefused',
-    meaning: "A customer's payment was refused because it could not pay the order. The checkout system must refund it.",
-  },
-  'order.refunded': {
-    operationId: 'onOrderRefunded',
-    meaning: 'A refund succeeded: the money was returned to the customer.',
-  },
-  'order.refund_failed': {
-    operationId: 'onOrderRefundFailed',
-    meaning:
-      'A refund failed, or the bank returned the money of one that had succeeded. The amount can be refunded again.',
-  },
-  'order.disputed': {
-    operationId: 'onOrderDisputed',
-    meaning: "A customer disputes a payment. Unless it is an inquiry, the customer's bank has taken the money.",
-  },
-  'order.dispute_closed': { operationId: 'onOrderDisputeClosed', meaning: 'A dispute was won or lost.' },
+/** What each event means for a merchant. */
+const eventMeanings: Readonly<Record<EventType, string>> = {
+  'order.paid': 'The customer has paid. You can deliver the order.',
+  'order.expired':
+    'The order was not paid before its `order_expires_at`. A payment that the customer made in time can still be reported later.',
+  'order.cancelled': 'You cancelled the order.',
+  'order.payment_refused':
+    "A customer's payment was refused because it could not pay the order. The checkout system must refund it.",
+  'order.refunded': 'A refund succeeded: the money was returned to the customer.',
+  'order.refund_failed':
+    'A refund failed, or the bank returned the money of one that had succeeded. The amount can be refunded again.',
+  'order.disputed': "A customer disputes a payment. Unless it is an inquiry, the customer's bank has taken the money.",
+  'order.dispute_closed': 'A dispute was won or lost.',
 };
+
+/** Returns the operationId of an event's webhook, such as `onOrderPaid`. */
+function webhookOperationId(type: EventType): string {
+  return `on${type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}`;
+}
 
 /** Describes the gateway's request to a merchant's endpoint (Standard Webhooks). */
 function webhook(type: EventType, baseUrl: string): Operation {
-  const { operationId, meaning } = eventTexts[type];
   const header = (...header: [name: string, description: string]) => ({
     ...parameter('header', ...header),
     required: true,
   });
   return {
-    operationId,
+    operationId: webhookOperationId(type),
     tags: ['Events'],
     summary: `An order has the event ${type}`,
-    description: `${meaning} The gateway sends each event at least once, and may send events in any order. Verify the signature first, and ignore a \`webhook-id\` that you have already processed.`,
+    description: `${eventMeanings[type]} The gateway sends each event at least once, and may send events in any order. Verify the signature first, and ignore a \`webhook-id\` that you have already processed.`,
     security: [],
     parameters: [
       header('webhook-id', 'The id of the event, which is the same for every attempt.'),
