@@ -80,8 +80,8 @@ export function createHttpServer(
     );
   }
   const destroySockets = trackSockets(app.server);
-  const allowedMethods = collectAllowedMethods(app);
-  const connections = watchConnections(app.server, deps, allowedMethods);
+  const unroutedFailure = collectRoutes(app);
+  const connections = watchConnections(app.server, deps, unroutedFailure);
   // Node.js would respond with 417 itself, without an x-request-id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // By default, Node.js requests every body with `100 Continue`. If the gateway does not request the body, the client
@@ -103,9 +103,7 @@ export function createHttpServer(
       sendFailure(reply.header('connection', 'close'), invalidHost, deps);
     } else if (request.is404) {
       // Checked before the body is read, so that the error does not depend on the body.
-      const allow = allowedMethods(request.url);
-      const failure: Failure = allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
-      sendFailure(reply, failure, deps);
+      sendFailure(reply, unroutedFailure(request.url), deps);
     } else done();
   });
   app.setErrorHandler(sendError);
@@ -163,10 +161,11 @@ const hostCountIn = ({ rawHeaders }: IncomingMessage) =>
   rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length;
 
 /**
- * Collects the routes that are registered after this call. Returns a function that returns the methods of a URL, for
- * the `Allow` header, because Fastify responds with 404 even if only the method is unsupported.
+ * Collects the routes that are registered after this call. Returns a function that returns the failure of a request
+ * that has no route: `not_found`, or `method_not_allowed` with the methods of its URL for the `Allow` header. Fastify
+ * itself responds with 404 even if only the method is unsupported.
  */
-function collectAllowedMethods(app: FastifyInstance): (url: string) => string | undefined {
+function collectRoutes(app: FastifyInstance): (url: string) => Failure {
   const routes: { readonly pattern: RegExp; readonly route: RouteOptions }[] = [];
   app.addHook('onRoute', (route) => {
     const pattern = new RegExp(`^${route.url.replace(/:[a-z_]+/g, '[^/]+').replace('*', '.*')}$`);
@@ -175,9 +174,11 @@ function collectAllowedMethods(app: FastifyInstance): (url: string) => string | 
   return (url) => {
     const [path = ''] = url.split('?', 1);
     const matching = routes.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
+    if (matching.length === 0) return { kind: 'not_found' };
     // Some routes are registered for all methods and reject some of them. Except for Connect's, they accept only POST.
     const forAll = matching.find(({ method }) => typeof method !== 'string');
-    if (forAll !== undefined) return forAll.config?.allow ?? 'POST';
-    return matching.length === 0 ? undefined : [...new Set(matching.map(({ method }) => method))].join(', ');
+    const methods = new Set(matching.map(({ method }) => method));
+    const allow = forAll ? (forAll.config?.allow ?? 'POST') : [...methods].join(', ');
+    return { kind: 'method_not_allowed', allow };
   };
 }

@@ -37,13 +37,11 @@ const requestLine = /^[!#$%&'*+\-.^_`|~\w]+ (\/\S*) HTTP\/1\.[01]\r?\n/;
  */
 function unknownMethod(
   { rawPacket, bytesParsed = 0 }: ParserError,
-  allowedMethods: (url: string) => string | undefined,
+  unroutedFailure: (url: string) => Failure,
 ): Failure {
   const text = Buffer.isBuffer(rawPacket) ? rawPacket.toString('latin1') : '';
   const [, url] = requestLine.exec(text.slice(text.lastIndexOf('\n', bytesParsed) + 1)) ?? [];
-  if (url === undefined) return malformed;
-  const allow = allowedMethods(url);
-  return allow === undefined ? { kind: 'not_found' } : { kind: 'method_not_allowed', allow };
+  return url === undefined ? malformed : unroutedFailure(url);
 }
 
 interface PendingRequest {
@@ -58,11 +56,14 @@ export interface ConnectionsDeps extends HttpDeps {
   readonly trustProxy: TrustProxy | undefined;
 }
 
-/** Bounds the connections of a server, and tracks which requests on each connection have no response yet. */
+/**
+ * Bounds the connections of a server, and tracks which requests on each connection have no response yet.
+ * `unroutedFailure` returns the failure of a request with a method that no route of its URL has.
+ */
 export function watchConnections(
   server: Server,
   deps: ConnectionsDeps,
-  allowedMethods: (url: string) => string | undefined,
+  unroutedFailure: (url: string) => Failure,
   connectionsMax = limits.connectionsMax,
 ) {
   const pending = new Map<Socket, PendingRequest[]>();
@@ -113,7 +114,7 @@ export function watchConnections(
 
   const failureOf = (error: ParserError) =>
     error.code === 'HPE_INVALID_METHOD'
-      ? unknownMethod(error, allowedMethods)
+      ? unknownMethod(error, unroutedFailure)
       : (failureOfCode[error.code ?? ''] ?? malformed);
 
   const respond = (error: ParserError, socket: Socket) => {

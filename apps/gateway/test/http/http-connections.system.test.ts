@@ -127,7 +127,7 @@ describe('a full port', () => {
       if (request.url === '/idle') connections.peerOf(request).markIdle();
       else if (request.url !== '/slow') response.end('ok');
     });
-    const connections = watchConnections(server, connectionsDeps(), () => undefined, 3);
+    const connections = watchConnections(server, connectionsDeps(), () => ({ kind: 'not_found' }), 3);
     port = await listen(server);
   });
 
@@ -182,7 +182,7 @@ test.skipIf(mustSkip('a full port over TLS', noCertificates))(
     const authority = createAuthority();
     onTestFinished(() => authority.remove());
     const server = createTlsServer(authority.issue('server'), (_, response) => void response.end('ok'));
-    watchConnections(server, connectionsDeps(), () => undefined, 2);
+    watchConnections(server, connectionsDeps(), () => ({ kind: 'not_found' }), 2);
     const port = await listen(server);
     const connectClient = async () => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: authority.ca });
