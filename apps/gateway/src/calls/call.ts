@@ -163,9 +163,6 @@ export class Call implements Deadline {
       const account = this.#account;
       if (account === undefined) throw new Error('the call was not received');
       const { clientId = '', clientSecret = '' } = signedIn ?? this.credentials;
-      const timeLeftMs = () => this.timeLeftMs();
-      const concerns = (order: NotedOrder) => this.concerns(order);
-      const pause = <Value>(wait: (signal: AbortSignal) => Promise<Value>) => this.pause(wait);
       const isStrict = this.#isStrict();
       const strictFailure = isStrict ? strictFailureOf(operation, members) : undefined;
       if (strictFailure !== undefined) return failed(strictFailure);
@@ -174,11 +171,11 @@ export class Call implements Deadline {
         clientId,
         clientSecret,
         sessionDigest: signedIn?.sessionDigest,
-        timeLeftMs,
-        concerns,
+        timeLeftMs: () => this.timeLeftMs(),
+        concerns: (order) => this.concerns(order),
         waitMs: this.waitMs(),
         isStrict,
-        pause,
+        pause: (wait) => this.pause(wait),
       });
       const authenticated = this.#pausedMs > 0 ? await this.#authenticateAgain?.() : undefined;
       if (authenticated?.ok === false) return authenticated;
