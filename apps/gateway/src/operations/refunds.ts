@@ -4,7 +4,7 @@ import type { CheckoutSystem, Merchant } from '@order-gateway/domain/accounts';
 import type { Failure } from '@order-gateway/domain/failure';
 import { formatAmount } from '@order-gateway/domain/money';
 import {
-  type Decision,
+  type CheckoutPayment,
   type Dispute,
   decideRefund,
   decideReportedDispute,
@@ -12,12 +12,13 @@ import {
   formatOptionalTime,
   formatTime,
   isOfPayment,
+  isSameDispute,
   type Order,
   type OrderKey,
   type PendingRefund,
   type Refund,
   type RefusedPayment,
-  type ReversalDecision,
+  type ReversalOutcome,
   refundedHundredths,
   refundNamed,
   statusOf,
@@ -103,9 +104,7 @@ export async function recordRefund(
   if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
   const { refundId, providerRefundId } = report;
-  const recorded = await storeReport(deps, caller, orderToken, report, (order, refused, nowMs) =>
-    decideReportedRefund(order, report, refused, nowMs),
-  );
+  const recorded = await storeReport(deps, caller, orderToken, report, decideReportedRefund);
   if (!recorded.ok) return recorded;
   const { order, outcome } = recorded.value;
   const ofPayment = order.reversals.refunds.filter((refund) => isOfPayment(refund, report));
@@ -125,31 +124,26 @@ export async function recordDispute(
   const parsed = parseReportedDispute(caller.account.id, input);
   if (!parsed.ok) return parsed;
   const { orderToken, ...report } = parsed.value;
-  const recorded = await storeReport(deps, caller, orderToken, report, (order, refused, nowMs) =>
-    decideReportedDispute(order, report, refused, nowMs),
-  );
+  const recorded = await storeReport(deps, caller, orderToken, report, decideReportedDispute);
   if (!recorded.ok) return recorded;
   const { order, outcome } = recorded.value;
-  const dispute = order.reversals.disputes.find(
-    (candidate) => isOfPayment(candidate, report) && candidate.disputeId === report.disputeId,
-  );
+  const dispute = order.reversals.disputes.find((candidate) => isSameDispute(candidate, report));
   return success({ body: { dispute: dispute && disputeRecord(dispute) }, outcome });
 }
 
 /** Stores what a checkout system reports about a payment of the order of a payment link. */
-async function storeReport(
+async function storeReport<Report extends CheckoutPayment>(
   deps: Deps,
   caller: Caller<CheckoutSystem>,
   orderToken: string,
-  payment: Pick<Refund, 'paymentId'>,
-  decide: (order: Order, refused: RefusedPayment | null, nowMs: number) => Result<Decision | ReversalDecision, Failure>,
+  report: Report,
+  decide: (order: Order, report: Report, refused: RefusedPayment | null, nowMs: number) => ReversalOutcome,
 ): Promise<Result<{ readonly order: Order; readonly outcome: Success }, Failure>> {
-  const reported = { checkoutId: caller.account.id, paymentId: payment.paymentId };
   const changed = await changeOrder(
     deps,
     caller,
-    () => findForPayment(deps, caller, orderToken, reported),
-    ({ order, refused, nowMs }) => decide(order, refused, nowMs),
+    () => findForPayment(deps, caller, orderToken, report),
+    ({ order, refused, nowMs }) => decide(order, report, refused, nowMs),
   );
   if (!changed.ok) return changed;
   return success({ order: changed.value.found.order, outcome: outcomeOf(changed.value) });

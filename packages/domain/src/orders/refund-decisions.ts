@@ -5,7 +5,7 @@ import { checkPrecision, errorsIn } from '../requests/check-field.ts';
 import { failed, type Result, success } from '../result.ts';
 import type { Dispute, DisputeStatus, Order, PaymentIdentity, Refund, RefundStatus, RefusedPayment } from './order.ts';
 import { type EventType, type ReversalChange, type ReversalDecision, reportedRangeError } from './order-states.ts';
-import { isOfPayment, refundableHundredths, refundedAtOf, refundNamed, statusOf } from './reversals.ts';
+import { isOfPayment, isSameDispute, refundableHundredths, refundedAtOf, refundNamed, statusOf } from './reversals.ts';
 
 /** A refund that a merchant requests. */
 export interface RequestedRefund {
@@ -35,7 +35,8 @@ export interface ReportedDispute extends Pick<Dispute, 'amount' | 'currency' | '
   readonly reason: string | null;
 }
 
-type Outcome = Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>;
+/** The result of a decision on a refund or dispute: a change, or a replay of an earlier one. */
+export type ReversalOutcome = Result<ReversalDecision | { readonly kind: 'replayed' }, Failure>;
 
 /** The maximum number of refunds that a merchant can request for an order. They are stored together with it. */
 export const refundsMax = 100;
@@ -68,7 +69,7 @@ export function decideRefund(
   { refundId, amount, note = '' }: RequestedRefund,
   makesRefunds: boolean,
   nowMs: number,
-): Outcome {
+): ReversalOutcome {
   const { merchantId, payment, fields, reversals } = order;
   if (payment === null) return failed({ kind: 'order_not_paid' });
   const existing = refundNamed(order, merchantId, refundId);
@@ -117,7 +118,7 @@ export function decideReportedRefund(
   report: ReportedRefund,
   refused: RefusedPayment | null,
   nowMs: number,
-): Outcome {
+): ReversalOutcome {
   const { checkoutId, paymentId, refundId, providerRefundId, status, amount, reason } = report;
   const currency = currencyOf(order, report, refused);
   if (currency === undefined) return failed({ kind: 'not_found', unknown: 'payment_id' });
@@ -178,11 +179,9 @@ export function decideReportedDispute(
   { status, reason, ...report }: ReportedDispute,
   refused: RefusedPayment | null,
   nowMs: number,
-): Outcome {
+): ReversalOutcome {
   if (currencyOf(order, report, refused) === undefined) return failed({ kind: 'not_found', unknown: 'payment_id' });
-  const existing = order.reversals.disputes.find(
-    (dispute) => isOfPayment(dispute, report) && dispute.disputeId === report.disputeId,
-  );
+  const existing = order.reversals.disputes.find((dispute) => isSameDispute(dispute, report));
   const current = existing && statusOf(existing).status;
   const isStale = current !== undefined && (current === status || rankOf(status) < rankOf(current));
   if (isStale) return success({ kind: 'replayed' });
@@ -266,7 +265,6 @@ function changeTo(
 ): ReversalDecision {
   const { version, refunds, disputes } = order.reversals;
   const isSameRefund = (a: Refund, b: Refund) => a.reporterId === b.reporterId && a.refundId === b.refundId;
-  const isSameDispute = (a: Dispute, b: Dispute) => isOfPayment(a, b) && a.disputeId === b.disputeId;
   const reversals = {
     version: version + 1,
     refunds: replaced(refunds, changed.refunds ?? [], isSameRefund),

@@ -43,6 +43,13 @@ export function isOfPayment({ checkoutId, paymentId }: PaymentIdentity, payment:
   return payment !== null && paymentId === payment.paymentId && checkoutId === payment.checkoutId;
 }
 
+type DisputeIdentity = PaymentIdentity & Pick<Dispute, 'disputeId'>;
+
+/** Whether two disputes are the same: of the same payment, with the same id. */
+export function isSameDispute(one: DisputeIdentity, other: DisputeIdentity): boolean {
+  return isOfPayment(one, other) && one.disputeId === other.disputeId;
+}
+
 /** Returns the refund that an account requested or reported under an id. An account has one refund of each id. */
 export function refundNamed({ reversals }: Order, reporterId: AccountId, refundId: string): Refund | undefined {
   return reversals.refunds.find((refund) => refund.reporterId === reporterId && refund.refundId === refundId);
