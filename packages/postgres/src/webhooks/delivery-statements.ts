@@ -187,18 +187,12 @@ function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: C
         order_id: events.order_id,
       }),
   );
+  const { eventId, type, createdAt, order_id, ...delivery } = claimed._.selectedFields;
   return db
     .with(claimed)
     .select({
-      merchantId: claimed.merchantId,
-      endpointId: claimed.endpointId,
-      attempt: claimed.attempt,
-      wasAttempted: claimed.wasAttempted,
-      event: {
-        eventId: claimed.eventId,
-        type: claimed.type,
-        createdAt: claimed.createdAt,
-      },
+      ...delivery,
+      event: { eventId, type, createdAt },
       order: storedColumns,
       endpoint: {
         url: webhookEndpoints.url,
@@ -207,7 +201,7 @@ function claimOf(db: PostgresJsDatabase, value: ReadValue, { from, capacity }: C
       },
     })
     .from(claimed)
-    .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, claimed.order_id)))
+    .innerJoin(orders, and(eq(orders.merchantId, claimed.merchantId), eq(orders.order_id, order_id)))
     .leftJoin(
       webhookEndpoints,
       and(
