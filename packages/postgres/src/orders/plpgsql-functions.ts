@@ -1,5 +1,5 @@
 import { refusedPaymentsShown, transitions } from '@order-gateway/domain/orders';
-import { and, eq, getTableName, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { and, eq, getTableName, isNull, type Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { type AnyPgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { plansEveryRun } from '../connections/client.ts';
@@ -126,7 +126,8 @@ export function textOf(statement: SQLWrapper): string {
   return new PgDialect().sqlToQuery(statement.getSQL().inlineParams()).sql;
 }
 
-function isOrder(value: (parameter: string) => SQL): SQL | undefined {
+/** Whether a row of the orders has the key in the parameters `merchant_id` and `order_id`. */
+export function isOrderOf(value: (parameter: string) => SQL | Placeholder): SQL | undefined {
   return and(eq(orders.merchantId, value('merchant_id')), eq(orders.order_id, value('order_id')));
 }
 
@@ -164,7 +165,7 @@ export const changeOrder = changeFunction(
       })
       .where(
         and(
-          isOrder(value),
+          isOrderOf(value),
           eq(orders.orderStatus, value('from_status')),
           // After its expiry, an unpaid order can only expire. The preceding read checked this, but on Citus, it may
           // have used the clock of another server.
@@ -186,7 +187,7 @@ export const expireOrderNow = changeFunction('expire_order_now', orderKey, (valu
     .set({ orderStatus: transitions.expire.to, expiresAt: nowInMs })
     .where(
       and(
-        isOrder(value),
+        isOrderOf(value),
         eq(orders.orderStatus, transitions.expire.from),
         sql`(${isExpired}) is not true`,
         sql`${isLeaseLive} is not true`,
@@ -239,14 +240,14 @@ export const refusePayment = changeFunction(
     const update = db
       .update(orders)
       .set({ refusedPayments: sql`${kept} || ${object}` })
-      .where(and(isOrder(value), eq(orders.orderStatus, value('from_status'))))
+      .where(and(isOrderOf(value), eq(orders.orderStatus, value('from_status'))))
       .returning(returned);
     const names = columns.map((column) => sql.identifier(column));
     return {
       // The time is later than that of the order's previous refused payment, so that the event of each refused payment
       // shows that payment as the last one.
       time: sql`select greatest(now(), (${stored} -> -1 ->> 'refused_at')::timestamptz + interval '1 millisecond')
-      from ${orders} where ${isOrder(value)} for update`,
+      from ${orders} where ${isOrderOf(value)} for update`,
       update,
       event: sql`'order.payment_refused'`,
       also: sql`insert into ${refusedPayments} (merchant_id, order_id, ${sql.join(names, sql`, `)}, refused_at)
@@ -281,7 +282,7 @@ export const changeReversals = orderFunction(
       const update = db
         .update(orders)
         .set({ reversals: value('reversals') })
-        .where(and(isOrder(value), sql`${versionOf(orders.reversals)} = ${versionOf(value('reversals'))} - 1`));
+        .where(and(isOrderOf(value), sql`${versionOf(orders.reversals)} = ${versionOf(value('reversals'))} - 1`));
       const event = { type: sql.raw('event.type'), at: sql.raw('event.at'), orderId: value('order_id') };
       // Events that are stored together keep their order, because their ids begin with different times.
       const eventTime = sql`now() + event.number * interval '1 microsecond'`;

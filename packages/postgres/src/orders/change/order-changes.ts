@@ -33,6 +33,7 @@ import {
   changeOrder,
   changeReversals,
   expireOrderNow,
+  isOrderOf,
   nowInMs,
   type OrderFunction,
   refusePayment,
@@ -234,10 +235,7 @@ function prepareStatements(db: PostgresJsDatabase) {
   return { ...prepareChanges(db), ...preparePayments(db), ...prepareLeases(db) };
 }
 
-const isOrder = and(
-  eq(orders.merchantId, sql.placeholder('merchant_id')),
-  eq(orders.order_id, sql.placeholder('order_id')),
-);
+const isOrder = isOrderOf(sql.placeholder);
 const payment = sql`${sql.placeholder('checkout_id')}::bigint, ${sql.placeholder('payment_id')}::text`;
 const paymentOfOrder = sql`${payment}, ${sql.placeholder('merchant_id')}::bigint, ${sql.placeholder('order_id')}::text`;
 const paidOn = sql`${sql.placeholder('paid_on')}::date`;
