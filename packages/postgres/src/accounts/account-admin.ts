@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   type Account,
-  type CheckoutSystem,
   type ChecksumMode,
   type ClientSecretStore,
   type ConsoleUser,
@@ -259,10 +258,7 @@ export function clientSecretsOn(run: Run, actor: Actor): ClientSecretStore {
 }
 
 /** Settings of a checkout system; absent: the default. */
-type CheckoutSettings = { readonly [Name in 'lateDays' | 'getsCustomerData']?: CheckoutSystem[Name] | undefined } & {
-  /** Whether it makes the refunds of its payments. */
-  readonly makesRefunds?: boolean | undefined;
-};
+type CheckoutSettings = Pick<typeof accounts.$inferInsert, 'lateDays' | 'getsCustomerData' | 'makesRefunds'>;
 
 /** The operations of {@link openAccountAdmin}. */
 export type AccountAdmin = ReturnType<typeof openAccountAdmin>;

@@ -3,9 +3,7 @@ import {
   type AccountDirectory,
   type AccountId,
   type AccountLookup,
-  type CheckoutSystem,
   lateDays,
-  type Merchant,
 } from '@order-gateway/domain/accounts';
 import { and, eq, isNull, max, type SQL, sql } from 'drizzle-orm';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
@@ -144,8 +142,7 @@ export function isEnabledMerchant(clientId: string): SQL | undefined {
   return and(eq(accounts.clientId, clientId), eq(accounts.kind, 'merchant'), isNull(accounts.disabledAt));
 }
 
-type AccountRow = Omit<Merchant, 'kind' | 'id'> &
-  Omit<CheckoutSystem, 'kind' | 'id'> & { readonly kind: Account['kind']; readonly id: number };
+type AccountRow = Pick<typeof accounts.$inferSelect, keyof typeof accountColumns>;
 
 export function accountOf({ kind, id, name, lateDays, getsCustomerData, ...settings }: AccountRow): Account {
   const common = { id: id as AccountId, name };
