@@ -35,10 +35,15 @@ export type ErasureTarget =
   | { readonly by: 'age'; readonly before: Date | { readonly daysAgo: number } };
 
 /** A target whose merchant or time is known. */
-type ResolvedTarget =
-  | (Extract<ErasureTarget, { readonly by: 'order' }> & { readonly merchantId: AccountId })
-  | Extract<ErasureTarget, { readonly by: 'email' }>
-  | { readonly by: 'age'; readonly before: Date };
+interface ResolvedTarget {
+  readonly by: ErasureTarget['by'];
+  /** The merchant of the one order. */
+  readonly merchantId?: AccountId;
+  /** Whether an order belongs to the target. */
+  readonly condition: SQL | undefined;
+  /** What the audit log records about the target, which is never the e-mail address. */
+  readonly recorded: Pick<RecordedAction, 'clientId' | 'details'>;
+}
 
 /** The options of an erasure. */
 export interface ErasureOptions extends AdminOptions {
@@ -85,7 +90,7 @@ async function eraseOnServer(
   const { db } = connection;
   const run = <Rows>(statement: () => Promise<Rows>) =>
     target.by === 'email' ? statement() : connection.run(statement);
-  const action = { actor, name: 'orders.erase', ...recordOf(target) };
+  const action = { actor, name: 'orders.erase', ...target.recorded };
   const erase = async (merchantId?: AccountId) => {
     for (let count = 0; ; ) {
       const found = await run(() => findBatch(db, target, merchantId));
@@ -101,7 +106,7 @@ async function eraseOnServer(
       }
     }
   };
-  if (server === undefined) return erase(target.by === 'order' ? target.merchantId : undefined);
+  if (server === undefined) return erase(target.merchantId);
   const findMerchants = prepareFindMerchants(db, server, target);
   for (let count = 0; ; ) {
     const found = await run(() => findMerchants());
@@ -119,19 +124,36 @@ export function countErasableOrders(url: string, target: ErasureTarget): Promise
   return withConnection(options, async ({ db }) => db.$count(orders, isErasable(await resolve(db, target))));
 }
 
-/** Finds the merchant of an order. The clock of a gateway may be wrong, so the database decides how old an order is. */
+/**
+ * Resolves a target, once for all its statements. The clock of a gateway may be wrong, so the database decides how old
+ * an order is.
+ */
 async function resolve(db: PostgresJsDatabase, target: ErasureTarget): Promise<ResolvedTarget> {
-  if (target.by === 'email') return target;
-  if (target.by === 'order') {
-    const [account] = await db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, target.clientId));
-    // No account has the id 0.
-    return { ...target, merchantId: (account?.id ?? 0) as AccountId };
+  const { by } = target;
+  if (by === 'email') {
+    const condition = sql`lower(${orders.customer_email}) = lower(${target.email})`;
+    return { by, condition, recorded: { details: { by } } };
   }
-  if (target.before instanceof Date) return { by: 'age', before: target.before };
-  const [row] = await db.execute<{ before: string }>(
-    sql`select now() - make_interval(days => ${target.before.daysAgo}::int) as before`,
-  );
-  return { by: 'age', before: new Date(row?.before ?? Number.NaN) };
+  if (by === 'order') {
+    const { clientId, orderId } = target;
+    const [account] = await db.select({ id: accounts.id }).from(accounts).where(eq(accounts.clientId, clientId));
+    // No account has the id 0.
+    const merchantId = (account?.id ?? 0) as AccountId;
+    const condition = and(eq(orders.merchantId, merchantId), eq(orders.order_id, orderId));
+    return { by, merchantId, condition, recorded: { clientId, details: { by, order_id: orderId } } };
+  }
+  const before = target.before instanceof Date ? target.before : await timeDaysAgo(db, target.before.daysAgo);
+  const recorded = { details: { by, before: before.toISOString() } };
+  return { by, condition: lt(orders.createdAt, before), recorded };
+}
+
+async function timeDaysAgo(db: PostgresJsDatabase, days: number): Promise<Date> {
+  const [row] = await db.execute<{ before: string }>(sql`select now() - make_interval(days => ${days}::int) as before`);
+  return new Date(row?.before ?? Number.NaN);
+}
+
+function isErasable({ condition }: ResolvedTarget): SQL | undefined {
+  return and(isNull(orders.erasedDigest), condition);
 }
 
 /** Finds merchants of a server that have orders to erase. The rows contain a merchant once for each order. */
@@ -236,30 +258,3 @@ const emptied = sql.join(
   personalFieldNames.filter((name) => name !== 'return_url').map((name) => sql`${sql.identifier(name)} = ''`),
   sql`, `,
 );
-
-function isErasable(target: ResolvedTarget): SQL | undefined {
-  return and(isNull(orders.erasedDigest), conditionOf(target));
-}
-
-function conditionOf(target: ResolvedTarget): SQL | undefined {
-  switch (target.by) {
-    case 'order':
-      return and(eq(orders.merchantId, target.merchantId), eq(orders.order_id, target.orderId));
-    case 'email':
-      return sql`lower(${orders.customer_email}) = lower(${target.email})`;
-    case 'age':
-      return lt(orders.createdAt, target.before);
-  }
-}
-
-/** Returns what the audit log records about a target, which is never the e-mail address. */
-function recordOf(target: ResolvedTarget) {
-  switch (target.by) {
-    case 'order':
-      return { clientId: target.clientId, details: { by: target.by, order_id: target.orderId } };
-    case 'email':
-      return { details: { by: target.by } };
-    case 'age':
-      return { details: { by: target.by, before: target.before.toISOString() } };
-  }
-}
