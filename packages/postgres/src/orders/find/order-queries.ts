@@ -5,7 +5,6 @@ import type {
   FindOutcome,
   LinkedOrder,
   LinkLookup,
-  OrderLookup,
   OrderStore,
   PaymentLookup,
 } from '@order-gateway/domain/orders';
@@ -47,11 +46,11 @@ export interface OrderQueries
 
 type Key = 'order_id' | 'serviceOrderId' | 'orderToken' | 'paymentId';
 
-type Statements = ReturnType<typeof prepareStatements>;
+type LookupClient = DatabaseClient<ReturnType<typeof prepareStatements>>;
 
 type MerchantRow = Awaited<ReturnType<typeof readMerchants>>[number];
 
-type FindMerchants = (client: SharedClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
+type FindMerchants = (client: LookupClient, ids: readonly AccountId[]) => Promise<readonly MerchantRow[]>;
 
 /** An order, and its merchant if the order was looked up by its token. */
 type FoundOrder = FindOutcome<Pick<LinkedOrder, 'order'> & Partial<Pick<LinkedOrder, 'merchant'>>>;
@@ -73,14 +72,14 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   const queue = createLookups(options, 'lookups', clients, readMerchants);
   const pageClients = openClients(options, 'pages');
   const pages = createLookups(options, 'pages', pageClients, createMerchantCache());
-  const logos = createBatchQueue<SharedClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
+  const logos = createBatchQueue<LookupClient, string, FindOutcome<{ readonly logo: StoredLogo }>>({
     ...options,
     name: 'logos',
     clients: withoutClose(pageClients),
     ...queueLimits.logos,
     run: async (client, digests) => Promise.all(digests.map((digest) => findLogo(client, digest))),
   });
-  const payments = createBatchQueue<SharedClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
+  const payments = createBatchQueue<LookupClient, PaymentKey, PaymentLookup | Unstored<PaymentLookup>>({
     ...options,
     name: 'payments',
     clients: withoutClose(clients),
@@ -90,17 +89,12 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   });
   const find = withExpiryStored(queue, expireOrder);
   const findForReport = withExpiryStored(payments, expireOrder);
-  const findOrder = async (lookup: Lookup, timeoutMs: number): Promise<OrderLookup> => {
-    const outcome = await find(lookup, timeoutMs);
-    return outcome.kind === 'found' ? { kind: 'found', order: outcome.order } : outcome;
-  };
   return {
-    findByOrderId: (merchantId, orderId, timeoutMs) =>
-      findOrder({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
+    findByOrderId: (merchantId, orderId, timeoutMs) => find({ by: 'order_id', merchantId, value: orderId }, timeoutMs),
     findByServiceOrderId: (merchantId, serviceOrderId, timeoutMs) =>
-      findOrder({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
+      find({ by: 'serviceOrderId', merchantId, value: String(serviceOrderId) }, timeoutMs),
     findByPaymentId: (merchantId, paymentId, timeoutMs) =>
-      findOrder({ by: 'paymentId', merchantId, value: paymentId }, timeoutMs),
+      find({ by: 'paymentId', merchantId, value: paymentId }, timeoutMs),
     findByToken: findLinkBy(find),
     findForPage: findLinkBy(withExpiryStored(pages, expireOrder)),
     findForPayment: (token, payment, timeoutMs) => findForReport({ token, ...payment }, timeoutMs),
@@ -112,10 +106,8 @@ export function openOrderQueries(options: DatabaseOptions, expireOrder: ExpireOr
   };
 }
 
-type SharedClient = Pick<DatabaseClient<Statements>, 'run' | 'close'>;
-
 /** Returns the clients with a `close` that does nothing, because another queue closes them. */
-function withoutClose(clients: readonly DatabaseClient<Statements>[]): SharedClient[] {
+function withoutClose(clients: readonly LookupClient[]): LookupClient[] {
   return clients.map(({ run }) => ({ run, close: async () => {} }));
 }
 
@@ -133,7 +125,7 @@ function byToken(token: OrderToken): Lookup {
   return { by: 'orderToken', merchantId: merchantIdOf(token), value: token };
 }
 
-function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): DatabaseClient<Statements>[] {
+function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): LookupClient[] {
   const connection = {
     ...options,
     applicationName: `order-gateway ${name}`,
@@ -152,10 +144,10 @@ function openClients(options: DatabaseOptions, name: 'lookups' | 'pages'): Datab
 function createLookups(
   options: DatabaseOptions,
   name: 'lookups' | 'pages',
-  clients: readonly DatabaseClient<Statements>[],
+  clients: readonly LookupClient[],
   findMerchants: FindMerchants,
 ) {
-  return createBatchQueue<DatabaseClient<Statements>, Lookup, FoundOrder | Unstored<FoundOrder>>({
+  return createBatchQueue<LookupClient, Lookup, FoundOrder | Unstored<FoundOrder>>({
     ...options,
     name,
     clients,
@@ -246,7 +238,7 @@ function prepareStatements(db: PostgresJsDatabase, { server }: DatabaseOptions) 
   };
 }
 
-async function findLogo(client: SharedClient, digest: string): Promise<FindOutcome<{ readonly logo: StoredLogo }>> {
+async function findLogo(client: LookupClient, digest: string): Promise<FindOutcome<{ readonly logo: StoredLogo }>> {
   const [row] = await client.run(({ logo }) => logo.execute({ digest }));
   if (!row?.image || row.type === null) return { kind: 'unknown' };
   return { kind: 'found', logo: { type: row.type, image: row.image } };
@@ -259,7 +251,7 @@ async function findLogo(client: SharedClient, digest: string): Promise<FindOutco
  * order but did not change it is that of a deleted order with the same order_id.
  */
 async function findForPayment(
-  client: SharedClient,
+  client: LookupClient,
   server: MerchantServer | undefined,
   key: PaymentKey,
 ): Promise<PaymentLookup | Unstored<PaymentLookup>> {
@@ -291,7 +283,7 @@ async function findForPayment(
  * Reads the orders for lookups that use the same kind of key and, if that key is a token, the merchants of the orders.
  * Sends all statements at once. Returns the orders and the merchants as separate promises.
  */
-function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
+function readLinks(client: LookupClient, lookups: readonly Lookup[], findMerchants: FindMerchants) {
   const ids = lookups.map(({ merchantId }) => merchantId);
   const merchantIds = arrayLiteral(ids, (id) => id);
   const [lone] = lookups.length === 1 ? lookups : [];
@@ -310,7 +302,7 @@ function readLinks(client: SharedClient, lookups: readonly Lookup[], findMerchan
  * Reads the merchants of links and other accounts, and the secrets that sign the merchants' return URLs. Secrets of
  * other accounts would be on another server of Citus.
  */
-async function readMerchants(client: SharedClient, ids: readonly number[], others: readonly number[] = []) {
+async function readMerchants(client: LookupClient, ids: readonly number[], others: readonly number[] = []) {
   const [accounts, secrets] = await Promise.all([
     client.run(({ accounts }) => accounts.execute({ merchantIds: arrayLiteral([...ids, ...others], (id) => id) })),
     client.run(({ returnSecrets }) => returnSecrets.execute({ merchantIds: arrayLiteral(ids, (id) => id) })),
@@ -347,7 +339,7 @@ function linkOf(
 }
 
 async function findBatch(
-  client: DatabaseClient<Statements>,
+  client: LookupClient,
   server: MerchantServer | undefined,
   batch: readonly Lookup[],
   findMerchants: FindMerchants,
