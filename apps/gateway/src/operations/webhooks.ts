@@ -1,5 +1,6 @@
 import { WebhookService } from '@order-gateway/contract/gateway/v1/webhook_service_pb';
 import type { AccountId } from '@order-gateway/domain/accounts';
+import { eventIdForm } from '@order-gateway/domain/events';
 import type { Failure } from '@order-gateway/domain/failure';
 import type { Managed } from '@order-gateway/domain/management';
 import { formatOptionalTime, formatTime } from '@order-gateway/domain/orders';
@@ -30,8 +31,6 @@ interface FoundEndpoint {
   readonly endpoint: WebhookEndpoint;
   readonly signsReturns: boolean;
 }
-
-const eventIdForm = /^evt_[0-9a-f]{32}$/;
 
 const endpointNotFound = failed(notFound('webhook_endpoint'));
 

@@ -34,6 +34,9 @@ export type EventPage =
   | { readonly kind: 'cursor_expired' }
   | StoreFailure;
 
+/** The form of an event's id. */
+export const eventIdForm = /^evt_[0-9a-f]{32}$/;
+
 /** An event with the current state of its order. */
 export interface OrderEvent {
   readonly eventId: string;

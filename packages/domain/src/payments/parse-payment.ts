@@ -62,15 +62,15 @@ export function parsePayment(input: PaymentInput) {
 /** A payment that a merchant records itself, as an API received it. */
 export type ManualPaymentInput = Received<'payment_id' | 'paid_at' | 'paid_on' | 'payment_note'>;
 
-/** The rule for the note about a payment that a merchant records itself. */
-const paymentNoteRule = textRule(1_000, { required: false, multiline: true });
+/** The rule for a merchant's note about a payment that it records itself, or about a refund. */
+export const noteRule = textRule(1_000, { required: false, multiline: true });
 
 /** Checks the fields of a payment that a merchant records itself, as {@link parsePayment} does. */
 export function parseManualPayment(input: ManualPaymentInput) {
   const checked = {
     payment_id: checkField(paymentIdRule, absentIfEmpty(input.payment_id)),
     ...checkPaid(absentIfEmpty(input.paid_at), absentIfEmpty(input.paid_on)),
-    payment_note: checkField(paymentNoteRule, absentIfEmpty(input.payment_note)),
+    payment_note: checkField(noteRule, absentIfEmpty(input.payment_note)),
   };
   return unlessInvalid(errorsIn(checked), {
     paymentId: checked.payment_id as string,

@@ -26,16 +26,13 @@ import {
   scopeOf,
 } from '../requests/list-parameters.ts';
 import type { Result } from '../result.ts';
-import { paymentIdRule } from './parse-payment.ts';
+import { noteRule, paymentIdRule } from './parse-payment.ts';
 
 /** A request about a refund or dispute as an API received it: any values under the names of the fields. */
 type Input = Readonly<Record<string, unknown>>;
 
 /** The rule for the reason of a refund or dispute: a provider's short code. */
 const reasonRule = textRule(128, { required: false });
-
-/** The rule for a merchant's note about a refund. */
-const noteRule = textRule(1_000, { required: false, multiline: true });
 
 const statusRule = (values: readonly string[]): FieldRule => ({
   kind: 'choice',

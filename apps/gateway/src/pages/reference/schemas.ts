@@ -5,7 +5,7 @@ import { OrderSchema } from '@order-gateway/contract/gateway/v1/order_pb';
 import { CreateOrderRequestSchema } from '@order-gateway/contract/gateway/v1/order_service_pb';
 import { jsonRouteOf, methods } from '@order-gateway/contract/operations';
 import { brandFieldNames, brandRules, merchantModes } from '@order-gateway/domain/accounts';
-import { eventTypes } from '@order-gateway/domain/events';
+import { eventIdForm, eventTypes } from '@order-gateway/domain/events';
 import { orderTokenForm } from '@order-gateway/domain/links';
 import { amountHundredthsMax, formatAmount, orderCurrencyCodes } from '@order-gateway/domain/money';
 import {
@@ -98,7 +98,7 @@ const constraints: Readonly<Record<string, JsonSchema>> = {
     propertyNames: { pattern: metadataKeyPattern.source, not: { enum: ['__proto__'] } },
     maxProperties: metadataLimits.keys,
   },
-  'Event.id': { pattern: '^evt_[0-9a-f]{32}$' },
+  'Event.id': { pattern: eventIdForm.source },
   'Event.type': { enum: eventTypes },
   // Without `handling=strict`, an invalid locale is ignored, so the schema has no pattern.
   'CreateOrderRequest.customer_locale': { type: ['string', 'null'] },
