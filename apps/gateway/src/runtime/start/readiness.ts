@@ -27,32 +27,20 @@ export function createReadiness(
   const draining = new AbortController();
   let shared: Promise<boolean> | undefined;
   let running: Promise<string | undefined> | undefined;
-  let wasReady = true;
   let clockOffsetMs: number | undefined;
-  let wasClockRight = true;
   let servedRatio = 1;
-
-  const compareServed = (result: number) => {
-    if (result === 1 && servedRatio < 1) logger.info('all merchants are served again');
-    if (result < 1 && servedRatio === 1)
-      logger.error({ merchants_served_ratio: result }, 'some merchants are not served');
-    servedRatio = result;
-  };
-
-  const compareClock = (result: WriteCheckResult) => {
-    clockOffsetMs = Math.round(result.clockOffsetMs);
-    const isRight = Math.abs(clockOffsetMs) <= clockToleranceMs;
-    if (isRight && !wasClockRight) logger.info('the clock agrees with the database again');
-    if (!isRight && wasClockRight) logger.error({ clock_offset_ms: clockOffsetMs }, 'the clock is wrong');
-    wasClockRight = isRight;
-  };
+  const logReady = changeLog(logger, 'ready for orders again', 'not ready for orders');
+  const logClock = changeLog(logger, 'the clock agrees with the database again', 'the clock is wrong');
+  const logServed = changeLog(logger, 'all merchants are served again', 'some merchants are not served');
 
   /** Resolves with the reason why orders can't be stored; `undefined` if they can. */
   const runCheck = () => {
     running ??= check()
       .then((result) => {
-        compareClock(result);
-        compareServed(result.servedRatio);
+        clockOffsetMs = Math.round(result.clockOffsetMs);
+        servedRatio = result.servedRatio;
+        logClock(Math.abs(clockOffsetMs) <= clockToleranceMs, { clock_offset_ms: clockOffsetMs });
+        logServed(servedRatio === 1, { merchants_served_ratio: servedRatio });
         return undefined;
       })
       .catch((error: Error) => {
@@ -69,9 +57,7 @@ export function createReadiness(
     const outcome = await settledWithin(timeoutMs, runCheck());
     const reason = outcome === 'deadline_exceeded' ? `no response in ${timeoutMs} ms` : outcome;
     const isReady = reason === undefined;
-    if (isReady && !wasReady) logger.info('ready for orders again');
-    if (!isReady && wasReady) logger.error({ reason }, 'not ready for orders');
-    wasReady = isReady;
+    logReady(isReady, { reason });
     return isReady;
   };
 
@@ -112,5 +98,18 @@ export function createReadiness(
     },
     /** Makes the process permanently not ready. */
     drain: () => draining.abort(),
+  };
+}
+
+/**
+ * Returns a function that logs each change of a state: `failed` with the fields once it is no longer good, and
+ * `recovered` once it is good again. At the start, it is good.
+ */
+function changeLog(logger: Logger, recovered: string, failed: string) {
+  let wasGood = true;
+  return (isGood: boolean, fields: object) => {
+    if (isGood && !wasGood) logger.info(recovered);
+    if (!isGood && wasGood) logger.error(fields, failed);
+    wasGood = isGood;
   };
 }
