@@ -88,7 +88,8 @@ export interface Watcher {
 export type WatchEvents = ReturnType<typeof createWatchEvents>;
 
 export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
-  const streams = new Map<AccountId, number>();
+  /** The merchants of the open streams, each listed once per stream. */
+  const streaming: AccountId[] = [];
 
   async function* watch(
     { account, authenticate, readTimeoutMs, signal }: Watcher,
@@ -135,17 +136,14 @@ export function createWatchEvents({ store, eventWatch, ...deps }: EventDeps) {
     /** Yields the merchant's events. Every stream ends with a failure. */
     async *handle(watcher: Watcher, input: Members): AsyncGenerator<Result<WatchEventsBody, Failure>, void> {
       const { id } = watcher.account;
-      const count = streams.get(id) ?? 0;
-      if (count >= eventWatchLimits.streamsPerMerchant) {
+      if (streaming.filter((merchantId) => merchantId === id).length >= eventWatchLimits.streamsPerMerchant) {
         return yield failed({ kind: 'rate_limited', retryAfterMs: retryAfter(eventWatchLimits.streamsRetryAfterMs) });
       }
-      streams.set(id, count + 1);
+      streaming.push(id);
       try {
         yield* watch(watcher, input);
       } finally {
-        const remaining = (streams.get(id) ?? 1) - 1;
-        if (remaining > 0) streams.set(id, remaining);
-        else streams.delete(id);
+        streaming.splice(streaming.indexOf(id), 1);
       }
     },
   };
