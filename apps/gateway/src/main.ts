@@ -151,11 +151,10 @@ async function startAll(
       databaseUrl: database.url,
       hasCitus,
       demo: demoMerchant,
-      checkoutMethod: checkoutPort === undefined ? config.checkoutMethod : ('post' as const),
-      checkoutTemplate:
-        checkoutPort === undefined
-          ? config.checkoutTemplate
-          : parseCheckoutTemplate(`http://localhost:${checkoutPort}/pay/{order_token}`),
+      ...(checkoutPort !== undefined && {
+        checkoutMethod: 'post' as const,
+        checkoutTemplate: parseCheckoutTemplate(`http://localhost:${checkoutPort}/pay/{order_token}`),
+      }),
     };
     // Only processes that serve requests load gateway.ts. With workers, this process serves none and saves 28 MiB.
     const opening = workers
