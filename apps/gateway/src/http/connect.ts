@@ -73,13 +73,11 @@ export async function connectRoutes(
           bodyBytesMax: bodyBytesMax(bodyForm),
           isMediaTypeSupported: isJson || /^application\/(proto|grpc-web(\+proto)?)$/i.test(mediaType),
           accountKind: method.accountKind,
-          startReading: (timeoutMs) =>
-            queryMessage === undefined
-              ? startReading(deps, request, reply, { ...bodyForm, timeoutMs })
-              : deps.calls.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), {
-                  ...bodyForm,
-                  timeoutMs,
-                }),
+          startReading(timeoutMs) {
+            const options = { ...bodyForm, timeoutMs };
+            if (queryMessage === undefined) return startReading(deps, request, reply, options);
+            return deps.calls.readBody(Readable.from(queryMessage.ok ? [queryMessage.value] : []), options);
+          },
         },
         decode(body) {
           if (queryMessage?.ok === false) return queryMessage;
