@@ -90,10 +90,9 @@ async function readPositioned(
     return order === undefined ? [] : [{ ...event, createdAtMs: createdAt.getTime(), order }];
   });
   const { position, eventId, isCut, lacksPositions } = feed;
-  if (stored.length === limit || position === null || eventId === null) {
-    return { kind: 'found' as const, events, scannedTo: stored.at(-1), isCut: false, lacksPositions };
-  }
-  return { kind: 'found' as const, events, scannedTo: { position: Number(position), eventId }, isCut, lacksPositions };
+  // The query returns no position for a full page, which ends with its last event.
+  const scannedTo = position === null || eventId === null ? stored.at(-1) : { position: Number(position), eventId };
+  return { kind: 'found' as const, events, scannedTo, isCut, lacksPositions };
 }
 
 /**
