@@ -82,7 +82,12 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       count: activeMethods.length,
       _embedded: { methods: activeMethods.map((id) => ({ id })) },
     }),
-    'GET /payments': (_id, _body, query) => listOf('payments', [...payments.values()], query),
+    'GET /payments': (_id, _body, query) =>
+      listOf(
+        'payments',
+        Array.from(payments.values(), (payment) => shown(payment)),
+        query,
+      ),
     'POST /payments'(_id, body) {
       checkOpen(body);
       const id = `tr_standIn${payments.size + 1}`;
@@ -102,7 +107,7 @@ export function createMollieStandIn({ key = 'live_standIn' } = {}) {
       payments.set(id, payment);
       return payment;
     },
-    'GET /payments/{id}': (id) => found(id),
+    'GET /payments/{id}': (id, _body, query) => shown(found(id), query.get('embed')?.split(',')),
     // Most methods can't be cancelled once the customer has the address.
     'DELETE /payments/{id}'() {
       throw new ApiError(422, 'Unprocessable Entity');
@@ -251,6 +256,21 @@ function checkAmount(amount: unknown): void {
   const decimals = minorUnitOf(`${currency}`);
   const pattern = decimals === 0 ? /^\d+$/ : new RegExp(`^\\d+\\.\\d{${decimals}}$`);
   if (typeof value !== 'string' || !pattern.test(value)) throw new ApiError(422, 'amount');
+}
+
+/** Returns what Mollie shows of a payment. Only a single payment can embed its captures, refunds and chargebacks. */
+function shown({ _embedded, ...payment }: Payment, embed: readonly string[] = []) {
+  const sumOf = (parts: readonly Pick<Refund, 'status' | 'amount'>[], done: string) => {
+    const values = parts.filter(({ status }) => status === done).map(({ amount }) => Number(amount.value));
+    const sum = values.reduce((total, value) => total + value, 0);
+    return { currency: payment.amount.currency, value: sum.toFixed(minorUnitOf(payment.amount.currency)) };
+  };
+  return {
+    ...payment,
+    ...(payment.isManual && { amountCaptured: sumOf(_embedded.captures, 'succeeded') }),
+    ...(payment.status === 'paid' && { amountRefunded: sumOf(_embedded.refunds, 'refunded') }),
+    _embedded: Object.fromEntries(Object.entries(_embedded).filter(([name]) => embed.includes(name))),
+  };
 }
 
 /** Rejects a payment that Mollie's documentation does not allow. */

@@ -21,3 +21,16 @@ test.each([
 test('an error page of a proxy is an error of Mollie', async () => {
   await expect(readRefunds('<h1>Bad gateway</h1>', 502)).rejects.toThrow('unanswered: 502_error');
 });
+
+test('the list of payments shows sums instead of captures and refunds', async () => {
+  const eur = (value: string) => ({ currency: 'EUR', value });
+  const payment = { status: 'paid', amount: eur('10.00'), createdAt: new Date(), metadata: { attempt_id: 'att_1' } };
+  const payments = [
+    { ...payment, id: 'tr_3', amountCaptured: eur('4.00'), amountRefunded: eur('0.00') },
+    { ...payment, id: 'tr_2', amountCaptured: eur('4.00'), amountRefunded: eur('4.00') },
+    { ...payment, id: 'tr_1', amountRefunded: eur('10.00') },
+  ];
+  const provider = createMollieProvider(async () => Response.json({ _embedded: { payments }, _links: {} }));
+  const seen = await Array.fromAsync(provider.history?.(account, new Date(0)) ?? [], ({ seen }) => seen);
+  expect(seen).toMatchObject([{ is: 'captured', amount: 400n }, { is: 'refunded' }, { is: 'refunded' }]);
+});

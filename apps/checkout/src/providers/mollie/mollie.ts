@@ -65,8 +65,12 @@ interface Payment {
   readonly paidAt?: string;
   readonly expiresAt?: string;
   readonly captureBefore?: string;
+  readonly amountCaptured?: Amount;
+  /** The sum of the refunds that succeeded. */
+  readonly amountRefunded?: Amount;
   readonly metadata?: { readonly attempt_id?: string } | null;
   readonly _links: { readonly checkout?: { readonly href: string } };
+  /** Absent in a list. */
   readonly _embedded?: {
     readonly captures?: readonly Part[];
     readonly refunds?: readonly Part[];
@@ -232,11 +236,10 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
     account: Account,
     list: 'payments' | 'refunds' | 'chargebacks',
     since: Date,
-    query = '',
   ): AsyncGenerator<Item> {
     let from = '';
     for (;;) {
-      const page = Object(await call(account, 'GET', `/${list}?limit=${pageLength}${from}${query}`));
+      const page = Object(await call(account, 'GET', `/${list}?limit=${pageLength}${from}`));
       const items: readonly Item[] = page._embedded[list];
       for (const item of items) if (changedAt(item) >= since.getTime()) yield item;
       const next = page._links?.next?.href;
@@ -244,8 +247,6 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
       from = `&from=${new URL(next).searchParams.get('from')}`;
     }
   }
-  const paymentsSince = (account: Account, since: Date) =>
-    changedSince<Payment>(account, 'payments', since, '&embed=captures,refunds');
 
   return {
     async reversals(account, { paymentId }) {
@@ -263,10 +264,10 @@ function mollieReads(call: MollieCall): Pick<Provider, 'reversals' | 'reversed' 
     look: async (account, sessionId) =>
       seenOf((await call(account, 'GET', `/payments/${sessionId}?embed=captures,refunds`)) as Payment),
     async *recent(account, since) {
-      for await (const { id } of paymentsSince(account, since)) yield id;
+      for await (const { id } of changedSince<Payment>(account, 'payments', since)) yield id;
     },
     async *history(account, since) {
-      for await (const payment of paymentsSince(account, since)) {
+      for await (const payment of changedSince<Payment>(account, 'payments', since)) {
         const attemptId = payment.metadata?.attempt_id;
         if (attemptId !== undefined) yield { attemptId, seen: seenOf(payment) };
       }
@@ -280,16 +281,20 @@ function changedAt(item: Payment | Refund | Chargeback): number {
 
 const isAlive = ({ status }: Part) => status !== 'failed' && status !== 'canceled';
 
-/** Returns the sum of captures or refunds that did not fail. */
+/** Returns the sum of the refunds that did not fail. */
 const sumOf = (parts: readonly Part[]) =>
   parts
     .filter(isAlive)
     .reduce((sum, { amount }) => sum + (amount ? hundredthsOf(amount.value) : 0n), 0n) as AmountHundredths;
 
 function seenOf(payment: Payment): Seen {
-  const { id: paymentId, status, amount, authorizedAt, paidAt, createdAt, captureBefore, _embedded } = payment;
+  const { id: paymentId, status, amount, amountCaptured, amountRefunded, captureBefore, _embedded } = payment;
   const { captures = [], refunds = [] } = _embedded ?? {};
-  const seen = { paymentId, paidAt: new Date(authorizedAt ?? paidAt ?? createdAt), ...seenAmount(amount) };
+  const seen = {
+    paymentId,
+    paidAt: new Date(payment.authorizedAt ?? payment.paidAt ?? payment.createdAt),
+    ...seenAmount(amount),
+  };
   switch (status) {
     case 'authorized':
       // Captures are asynchronous: the money is on its way.
@@ -302,8 +307,9 @@ function seenOf(payment: Payment): Seen {
       };
     case 'paid': {
       // Most methods need no capture. The merchant can capture only a part in Mollie's dashboard.
-      const taken = sumOf(captures) || seen.amount;
-      return sumOf(refunds) >= taken ? { is: 'refunded' } : { is: 'captured', ...seen, amount: taken };
+      const taken = hundredthsOfSum(amountCaptured) || seen.amount;
+      const returned = [sumOf(refunds), hundredthsOfSum(amountRefunded)];
+      return returned.some((sum) => sum >= taken) ? { is: 'refunded' } : { is: 'captured', ...seen, amount: taken };
     }
     case 'failed':
     case 'canceled':
@@ -350,6 +356,10 @@ function hundredthsOf(text: string): AmountHundredths {
   if (!amount.ok) throw new ProviderError('unanswered', 'invalid_amount');
   return amount.value;
 }
+
+/** Returns the hundredths of a sum, which can be zero, unlike an amount. */
+const hundredthsOfSum = (sum: Amount | undefined) =>
+  sum === undefined || Number(sum.value) === 0 ? (0n as AmountHundredths) : hundredthsOf(sum.value);
 
 function localeFor(locale: Attempt['locale']): string | undefined {
   const wanted = locale.replace('-', '_');
