@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { DatabaseError } from './connections/errors.ts';
 
 /** Runs one statement, and returns its rows. */
 export type Execute = (query: SQL) => Promise<readonly Readonly<Record<string, unknown>>[]>;
@@ -26,7 +27,7 @@ export async function buildIndex(connection: Connection, statement: string): Pro
   const { execute, transact } = connection;
   const [, name, table, columns] = concurrentIndex.exec(statement) ?? [];
   if (name === undefined || table === undefined || columns === undefined)
-    throw new Error('a migration that builds an index concurrently must contain nothing else');
+    throw new DatabaseError('a migration that builds an index concurrently must contain nothing else');
   const [found] = await execute(
     sql`select indisvalid as is_valid from pg_index where indexrelid = to_regclass(${`"${name}"`})`,
   );

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -212,6 +212,18 @@ test('an index is built without blocking writes, and is built again if the conne
   expect(await newIndexes(url)).toEqual([{ name: 'orders_payment', indisvalid: false }]);
   await Promise.all([migrateDatabase(url), migrateDatabase(url)]);
   expect(await newIndexes(url)).toEqual(bothValid);
+});
+
+test('a migration that builds an index concurrently and does more is rejected with a reason', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await mkdir(join(folder, 'meta'));
+  const entries = [{ idx: 0, version: '7', when: 1, tag: '0000_mixed', breakpoints: true }];
+  await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ version: '7', dialect: 'postgresql', entries }));
+  const statements = ['create table t (id int)', 'CREATE INDEX CONCURRENTLY "t_id" ON "t" USING btree ("id")'];
+  await writeFile(join(folder, '0000_mixed.sql'), statements.join(';--> statement-breakpoint\n'));
+  const migrating = migrateDatabase(await createDatabase(), waitLimitMs, { folder, table: '__mixed_migrations' });
+  await expect(migrating).rejects.toThrow('a migration that builds an index concurrently must contain nothing else');
 });
 
 test('an index of a partitioned table is built on each partition', async () => {
