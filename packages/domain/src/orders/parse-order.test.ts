@@ -17,10 +17,10 @@ function errorsOf(input: OrderInput): string[] {
   return order.ok ? [] : order.failure.map(({ field, code }) => `${field} ${code}`);
 }
 
-/** Any text that a free text field allows. */
-function anyText(lengthMax: number) {
+/** Any text that a free text field allows, short enough for each of them unless `lengthMax` says otherwise. */
+function anyText(lengthMax = 40) {
   return fc
-    .string({ unit: 'binary', minLength: 1, maxLength: Math.min(lengthMax, 40) })
+    .string({ unit: 'binary', minLength: 1, maxLength: lengthMax })
     .map((text) => text.replaceAll(/\p{Cc}/gu, ' '))
     .filter((text) => !isBlank(text));
 }
@@ -29,19 +29,19 @@ const anyHundredths = fc.bigInt({ min: 1n, max: amountHundredthsMax });
 
 /** Any order that the rules allow, in a currency with two decimals or more. */
 const anyValidInput = fc.record({
-  order_id: anyText(128),
+  order_id: anyText(),
   order_amount: anyHundredths.map((hundredths) => new NumberText(`${hundredths}e-2`)),
   order_currency: fc.constantFrom('EUR', 'USD', 'INR', 'BHD', 'CLF'),
-  order_note: anyText(1_000),
+  order_note: anyText(),
   service_type: fc.constantFrom(...serviceTypes),
-  customer_name: anyText(255),
+  customer_name: anyText(),
   customer_email: fc.emailAddress({ size: 'small' }).filter((email) => email.length <= 254),
   customer_phone: fc.stringMatching(/^[0-9 +\-.()/#*x]{0,20}[0-9]{4,12}$/),
-  customer_address_line1: anyText(255),
-  customer_address_line2: fc.oneof(anyText(255), fc.constantFrom('', null, undefined)),
-  customer_address_city: anyText(100),
-  customer_address_state: anyText(100),
-  customer_address_country: anyText(100),
+  customer_address_line1: anyText(),
+  customer_address_line2: fc.oneof(anyText(), fc.constantFrom('', null, undefined)),
+  customer_address_city: anyText(),
+  customer_address_state: anyText(),
+  customer_address_country: anyText(),
   customer_address_postal_code: anyText(20)
     .map((text) => Array.from(text).slice(-20).join(''))
     .filter((text) => !isBlank(text)),

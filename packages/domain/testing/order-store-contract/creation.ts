@@ -2,6 +2,7 @@ import naughtyStrings from 'big-list-of-naughty-strings/blns.json' with { type: 
 import { expect, it } from 'vitest';
 import { NumberText } from '../../src/money/money.ts';
 import type { Order } from '../../src/orders/order.ts';
+import { fieldRules } from '../../src/orders/order-field-rules.ts';
 import { type OrderInput, parseOrder } from '../../src/orders/parse-order.ts';
 import { sampleOrder, validOrderInput } from '../sample-orders.ts';
 import { naughtyTexts } from './naughty-texts.ts';
@@ -189,17 +190,17 @@ function inFreeTexts(text: string): OrderInput {
 }
 
 const longestFields: OrderInput = {
-  order_id: '𝒪'.repeat(128),
-  order_note: '𠜎'.repeat(1_000),
-  customer_name: '😀'.repeat(255),
-  customer_email: `${'😀'.repeat(242)}@example.com`,
-  customer_phone: '+31 (20) 555-0142 #7 x 12345678'.padEnd(32, '9'),
-  customer_address_line1: '🏠'.repeat(255),
-  customer_address_line2: '🏢'.repeat(255),
-  customer_address_city: '🌆'.repeat(100),
-  customer_address_state: '🗺'.repeat(100),
-  customer_address_country: '🌍'.repeat(100),
-  customer_address_postal_code: '📮'.repeat(20),
-  order_checksum: '~'.repeat(256),
-  return_url: 'https://example.com/'.padEnd(2_048 - 4, 'r').concat('😀😀😀😀'),
+  order_id: '𝒪'.repeat(fieldRules.order_id.lengthMax),
+  order_note: '𠜎'.repeat(fieldRules.order_note.lengthMax),
+  customer_name: '😀'.repeat(fieldRules.customer_name.lengthMax),
+  customer_email: `${'😀'.repeat(fieldRules.customer_email.lengthMax - '@example.com'.length)}@example.com`,
+  customer_phone: '+31 (20) 555-0142 #7 x 12345678'.padEnd(fieldRules.customer_phone.lengthMax, '9'),
+  customer_address_line1: '🏠'.repeat(fieldRules.customer_address_line1.lengthMax),
+  customer_address_line2: '🏢'.repeat(fieldRules.customer_address_line2.lengthMax),
+  customer_address_city: '🌆'.repeat(fieldRules.customer_address_city.lengthMax),
+  customer_address_state: '🗺'.repeat(fieldRules.customer_address_state.lengthMax),
+  customer_address_country: '🌍'.repeat(fieldRules.customer_address_country.lengthMax),
+  customer_address_postal_code: '📮'.repeat(fieldRules.customer_address_postal_code.lengthMax),
+  order_checksum: '~'.repeat(fieldRules.order_checksum.lengthMax),
+  return_url: 'https://example.com/'.padEnd(fieldRules.return_url.lengthMax - 4, 'r').concat('😀😀😀😀'),
 };
