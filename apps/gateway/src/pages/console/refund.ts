@@ -3,7 +3,7 @@ import { OrderService } from '@order-gateway/contract/gateway/v1/order_service_p
 import type { Failure } from '@order-gateway/domain/failure';
 import { formatAmount, minorUnitOf } from '@order-gateway/domain/money';
 import { decideRefund, type Refund } from '@order-gateway/domain/orders';
-import { parseRefund } from '@order-gateway/domain/payments';
+import { noteRule, parseRefund } from '@order-gateway/domain/payments';
 import { failed, type Result, success } from '@order-gateway/domain/result';
 import { html } from 'hono/html';
 import type { OrderRecord } from '../../operations/orders.ts';
@@ -89,7 +89,7 @@ function confirmationPage(visit: Visit, order: OrderRecord, refund: Refund): Res
 <input type="hidden" name="refund_id" value="${form.get('refund_id') ?? randomUUID()}">
 <input type="hidden" name="refund_amount" value="${typedForm(refund)}">
 <p>${filled(text, values)}</p>
-<p><label>${texts.paymentNote} <input name="refund_note" maxlength="1000" autocomplete="off" value="${form.get('refund_note') ?? ''}"></label></p>
+<p><label>${texts.paymentNote} <input name="refund_note" maxlength="${noteRule.lengthMax}" autocomplete="off" value="${form.get('refund_note') ?? ''}"></label></p>
 ${isSimulated ? html`<p class="soft">${texts.simulateRefundText}</p>` : ''}
 <p class="actions"><button class="button danger">${texts.refundButton.replace('{amount}', () => shown)}</button><a href="${link(orderPath(order))}">${texts.back}</a></p>
 </form>`;
